@@ -1,0 +1,1 @@
+//! Command encoding and kernels of the Braid attention array.

@@ -1,0 +1,1 @@
+//! Synthesizable rust-hdl blocks of the Braid attention array.

@@ -1,0 +1,1 @@
+//! Devices that run Braid launches: simulated RTL and the golden machine.

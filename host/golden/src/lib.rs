@@ -1,0 +1,1 @@
+//! Bit-exact golden model of the Braid attention array.

@@ -1,0 +1,1 @@
+//! Independent f64 attention, the check of the golden model.

@@ -1,0 +1,1 @@
+//! Contexts, pages, Q_cmb and launches.

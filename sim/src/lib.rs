@@ -1,0 +1,1 @@
+//! rust-hdl block to typed netlist: compiled simulation, waveforms, Verilog, checks.

@@ -1,0 +1,1 @@
+//! Whole-system tests, cross-tool tests and benchmarks.
