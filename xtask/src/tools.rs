@@ -21,12 +21,12 @@ pub(crate) fn require(shell: &Shell, install: bool) -> Result<()> {
     let absent = missing(shell);
     if !absent.is_empty() && install {
         let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
-        let sudo: &[&str] = if cmd!(shell, "id -u").quiet().read()? == "0" { &[] } else { &["sudo", "-n"] };
+        let root = cmd!(shell, "id -u").quiet().read()? == "0";
+        let apt: &[&str] = if root { &["apt-get"] } else { &["sudo", "-n", "apt-get"] };
         let _quiet = shell.push_env("DEBIAN_FRONTEND", "noninteractive");
-        let (program, rest) = [sudo, &["apt-get"]].concat().split_first().map(|(p, r)| (p.to_string(), r.to_vec())).unwrap_or_default();
         // A failure to install is reported below, by the name of what is still missing.
-        let _ = cmd!(shell, "{program} {rest...} update --quiet").ignore_status().run();
-        let _ = cmd!(shell, "{program} {rest...} install --quiet --yes --no-install-recommends {packages...}").ignore_status().run();
+        let _ = cmd!(shell, "env {apt...} update --quiet").ignore_status().run();
+        let _ = cmd!(shell, "env {apt...} install --quiet --yes --no-install-recommends {packages...}").ignore_status().run();
     }
     let absent: Vec<&str> = missing(shell).iter().map(|(program, _)| *program).collect();
     if !absent.is_empty() {
