@@ -6,6 +6,7 @@
 // The hdl_gen and LogicBlock macros expand to code that trips these.
 #![allow(clippy::new_without_default, missing_docs)]
 
+pub mod memory;
 pub mod number;
 pub mod pe;
 #[cfg(test)]

@@ -1,0 +1,5 @@
+//! Memories and queues.
+
+pub mod fifo;
+
+pub use fifo::Fifo;

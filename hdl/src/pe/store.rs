@@ -1,0 +1,428 @@
+//! Store engine: normalises the columns that the PE owns and writes them to shared SRAM.
+//!
+//! ```text
+//!  row state --l--> ROWS reciprocals      O column x reciprocal, one element a cycle --> pack four --> [queue of 8] --> SRAM write
+//!
+//!  idle --> read l --> read m --> divide --> (PE 0: l, m) --> columns --> next row tile
+//! ```
+//!
+//! Output index of (row tile, column, row): (row tile x (d + 2) + column) x ROWS + row, fp32; column d is l, column d + 1 is m, both written by PE 0.
+//! A row that saw no key gives 0; one whose scores are all -inf gives NaN.
+//!
+//! A row tile takes 32 cycles for the reciprocals and 1 cycle an element, unless SRAM is slower.
+
+use rust_hdl::prelude::*;
+
+use super::configuration::Configuration;
+use crate::memory::Fifo;
+use crate::number::{Multiply32, Reciprocal32};
+
+/// What the store engine does.
+#[derive(Copy, Clone, PartialEq, Debug, LogicState)]
+pub enum StoreState {
+    Idle,
+    ReadL,
+    ReadM,
+    Divide,
+    ReadColumn,
+    Column,
+    Elements,
+    Drain,
+}
+
+/// An element on its way through the multiplier.
+#[derive(LogicStruct, Copy, Clone, Debug, Default, PartialEq)]
+pub struct StoreElement {
+    pub valid: Bit,
+    /// Last element of a word: the packer hands it on.
+    pub flush: Bit,
+    /// The row saw no key.
+    pub empty: Bit,
+    /// The row saw nothing but -inf.
+    pub undefined: Bit,
+    pub index: Bits<22>,
+}
+
+#[derive(LogicBlock)]
+pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub configuration: Signal<In, Configuration>,
+    pub pe_index: Signal<In, Bits<8>>,
+    pub first_column: Signal<In, Bits<8>>,
+    pub end_column: Signal<In, Bits<8>>,
+    pub start: Signal<In, Bit>,
+    /// SRAM word of the output area.
+    pub output: Signal<In, Bits<20>>,
+    pub busy: Signal<Out, Bit>,
+    pub progress: Signal<Out, Bit>,
+    // row state
+    pub state_read: Signal<Out, Bit>,
+    pub state_read_select: Signal<Out, Bits<2>>,
+    pub state_read_row_tile: Signal<Out, Bits<16>>,
+    pub state_read_column: Signal<Out, Bits<8>>,
+    pub state_read_data: Signal<In, Bits<BEAT>>,
+    // SRAM
+    pub store_valid: Signal<Out, Bit>,
+    pub store_ready: Signal<In, Bit>,
+    pub store_address: Signal<Out, Bits<20>>,
+    pub store_data: Signal<Out, Bits<128>>,
+    pub store_enable: Signal<Out, Bits<4>>,
+    last_row: Constant<Bits<4>>,
+    row_count: Constant<Bits<22>>,
+    state: DFF<StoreState>,
+    row_tile: DFF<Bits<16>>,
+    base: DFF<Bits<20>>,
+    index: DFF<Bits<22>>,
+    tile_index: DFF<Bits<22>>,
+    columns: Signal<Local, Bits<16>>,
+    wide_column: Signal<Local, Bits<16>>,
+    tile_step: Signal<Local, Bits<32>>,
+    column_index: Signal<Local, Bits<32>>,
+    /// 0 own columns, 1 l, 2 m
+    kind: DFF<Bits<2>>,
+    column: DFF<Bits<8>>,
+    next_column: Signal<Local, Bits<8>>,
+    row: DFF<Bits<4>>,
+    wait: DFF<Bits<6>>,
+    l_beat: DFF<Bits<BEAT>>,
+    m_beat: DFF<Bits<BEAT>>,
+    values: DFF<Bits<BEAT>>,
+    reciprocal: [Reciprocal32; ROWS],
+    factor: Signal<Local, Bits<32>>,
+    row_l: Signal<Local, Bits<32>>,
+    row_m: Signal<Local, Bits<32>>,
+    nothing: Signal<Local, Bit>,
+    next_row_tile: Signal<Local, Bits<16>>,
+    nothing_owned: Signal<Local, Bit>,
+    outside: Signal<Local, Bit>,
+    // elements
+    room: Signal<Local, Bit>,
+    opens: Signal<Local, Bit>,
+    issue: Signal<Local, Bit>,
+    launched: Signal<Local, StoreElement>,
+    multiply: Multiply32,
+    pipe: [DFF<StoreElement>; 5],
+    product: Signal<Local, Bits<32>>,
+    // packer
+    lane: Signal<Local, Bits<2>>,
+    packed: DFF<Bits<128>>,
+    enables: DFF<Bits<4>>,
+    new_packed: Signal<Local, Bits<128>>,
+    new_enables: Signal<Local, Bits<4>>,
+    wide: Signal<Local, Bits<128>>,
+    outstanding: DFF<Bits<4>>,
+    opened: Signal<Local, Bit>,
+    closed: Signal<Local, Bit>,
+    queue: Fifo<152, 3, 4>,
+}
+
+impl<const ROWS: usize, const BEAT: usize> Default for StoreEngine<ROWS, BEAT> {
+    fn default() -> Self {
+        assert_eq!(BEAT, 32 * ROWS, "a beat is one fp32 a row");
+        Self {
+            clock: Default::default(),
+            reset: Default::default(),
+            configuration: Default::default(),
+            pe_index: Default::default(),
+            first_column: Default::default(),
+            end_column: Default::default(),
+            start: Default::default(),
+            output: Default::default(),
+            busy: Default::default(),
+            progress: Default::default(),
+            state_read: Default::default(),
+            state_read_select: Default::default(),
+            state_read_row_tile: Default::default(),
+            state_read_column: Default::default(),
+            state_read_data: Default::default(),
+            store_valid: Default::default(),
+            store_ready: Default::default(),
+            store_address: Default::default(),
+            store_data: Default::default(),
+            store_enable: Default::default(),
+            last_row: Constant::new(bits(ROWS as u64 - 1)),
+            row_count: Constant::new(bits(ROWS as u64)),
+            state: Default::default(),
+            row_tile: Default::default(),
+            base: Default::default(),
+            index: Default::default(),
+            tile_index: Default::default(),
+            columns: Default::default(),
+            wide_column: Default::default(),
+            tile_step: Default::default(),
+            column_index: Default::default(),
+            kind: Default::default(),
+            column: Default::default(),
+            next_column: Default::default(),
+            row: Default::default(),
+            wait: Default::default(),
+            l_beat: Default::default(),
+            m_beat: Default::default(),
+            values: Default::default(),
+            reciprocal: std::array::from_fn(|_| Default::default()),
+            factor: Default::default(),
+            row_l: Default::default(),
+            row_m: Default::default(),
+            nothing: Default::default(),
+            next_row_tile: Default::default(),
+            nothing_owned: Default::default(),
+            outside: Default::default(),
+            room: Default::default(),
+            opens: Default::default(),
+            issue: Default::default(),
+            launched: Default::default(),
+            multiply: Default::default(),
+            pipe: Default::default(),
+            product: Default::default(),
+            lane: Default::default(),
+            packed: Default::default(),
+            enables: Default::default(),
+            new_packed: Default::default(),
+            new_enables: Default::default(),
+            wide: Default::default(),
+            outstanding: Default::default(),
+            opened: Default::default(),
+            closed: Default::default(),
+            queue: Default::default(),
+        }
+    }
+}
+
+impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        dff_setup!(
+            self,
+            clock,
+            state,
+            row_tile,
+            base,
+            index,
+            tile_index,
+            kind,
+            column,
+            row,
+            wait,
+            l_beat,
+            m_beat,
+            values,
+            packed,
+            enables,
+            outstanding
+        );
+        self.state_read.next = false;
+        self.state_read_select.next = 0.into();
+        self.state_read_row_tile.next = self.row_tile.q.val();
+        self.state_read_column.next = self.column.q.val();
+        self.next_row_tile.next = self.row_tile.q.val() + 1;
+        self.next_column.next = self.column.q.val() + 1;
+        self.nothing_owned.next = self.first_column.val() == self.end_column.val();
+        self.outside.next = (self.pe_index.val() >> self.configuration.val().rounds).any();
+        self.columns.next = bit_cast::<16, 8>(self.configuration.val().head_dim) + 2;
+        self.wide_column.next = bit_cast::<16, 8>(self.column.q.val());
+        // fp32 of a row tile: (d + 2) x ROWS; of a column: column x ROWS
+        self.tile_step.next = self.columns.val() * self.row_count.val().get_bits::<16>(0);
+        self.column_index.next = self.wide_column.val() * self.row_count.val().get_bits::<16>(0);
+        self.room.next = self.outstanding.q.val() < 8;
+        self.opens.next = !self.index.q.val().get_bits::<2>(0).any() | !self.row.q.val().any();
+        self.issue.next = false;
+        // the row of the element
+        self.factor.next = 0.into();
+        self.row_l.next = 0.into();
+        self.row_m.next = 0.into();
+        self.multiply.clock.next = self.clock.val();
+        self.multiply.a.next = 0.into();
+        for i in 0..ROWS {
+            self.reciprocal[i].clock.next = self.clock.val();
+            self.reciprocal[i].value.next = self.state_read_data.val().get_bits::<32>(i * 32);
+            // l is on the read port while m is asked for
+            self.reciprocal[i].start.next = self.state.q.val() == StoreState::ReadM;
+            if self.row.q.val() == i.to_bits() {
+                self.multiply.a.next = self.values.q.val().get_bits::<32>(i * 32);
+                self.factor.next = self.reciprocal[i].result.val();
+                self.row_l.next = self.l_beat.q.val().get_bits::<32>(i * 32);
+                self.row_m.next = self.m_beat.q.val().get_bits::<32>(i * 32);
+            }
+        }
+        self.nothing.next = self.row_m.val() == 0xFF80_0000_u64;
+        match self.state.q.val() {
+            StoreState::Idle => {
+                self.row_tile.d.next = 0.into();
+                self.tile_index.d.next = 0.into();
+                self.base.d.next = self.output.val();
+                if self.start.val() & !self.outside.val() {
+                    self.state.d.next = StoreState::ReadL;
+                }
+            }
+            StoreState::ReadL => {
+                self.state_read.next = true;
+                self.state_read_select.next = 1.into();
+                self.state.d.next = StoreState::ReadM;
+            }
+            StoreState::ReadM => {
+                self.state_read.next = true;
+                self.state_read_select.next = 2.into();
+                self.l_beat.d.next = self.state_read_data.val();
+                self.wait.d.next = 0.into();
+                self.state.d.next = StoreState::Divide;
+            }
+            StoreState::Divide => {
+                if !self.wait.q.val().any() {
+                    self.m_beat.d.next = self.state_read_data.val();
+                }
+                self.wait.d.next = self.wait.q.val() + 1;
+                // reciprocals take 27 cycles
+                if self.wait.q.val() == 28 {
+                    self.row.d.next = 0.into();
+                    self.column.d.next = self.first_column.val();
+                    self.kind.d.next = 0.into();
+                    if self.nothing_owned.val() {
+                        self.kind.d.next = 1.into();
+                    }
+                    self.state.d.next = StoreState::ReadColumn;
+                }
+            }
+            StoreState::ReadColumn => {
+                self.state_read.next = true;
+                if self.kind.q.val() == 1 {
+                    self.column.d.next = self.configuration.val().head_dim;
+                    if self.pe_index.val().any() {
+                        self.state.d.next = StoreState::Drain;
+                    } else {
+                        self.state.d.next = StoreState::Column;
+                    }
+                } else {
+                    self.state.d.next = StoreState::Column;
+                }
+            }
+            StoreState::Column => {
+                self.values.d.next = self.state_read_data.val();
+                if self.kind.q.val() == 1 {
+                    self.values.d.next = self.l_beat.q.val();
+                }
+                if self.kind.q.val() == 2 {
+                    self.values.d.next = self.m_beat.q.val();
+                }
+                self.index.d.next = self.tile_index.q.val() + self.column_index.val().get_bits::<22>(0);
+                self.row.d.next = 0.into();
+                self.state.d.next = StoreState::Elements;
+            }
+            StoreState::Elements => {
+                // The word's place in the queue is taken with its first element.
+                self.issue.next = self.room.val() | !self.opens.val();
+                if self.room.val() | !self.opens.val() {
+                    self.index.d.next = self.index.q.val() + 1;
+                    self.row.d.next = self.row.q.val() + 1;
+                    if self.row.q.val() == self.last_row.val() {
+                        self.row.d.next = 0.into();
+                        self.column.d.next = self.next_column.val();
+                        self.state.d.next = StoreState::ReadColumn;
+                        if self.kind.q.val() == 0 {
+                            if self.next_column.val() == self.end_column.val() {
+                                self.kind.d.next = 1.into();
+                            }
+                        } else if self.kind.q.val() == 1 {
+                            self.kind.d.next = 2.into();
+                        } else {
+                            self.state.d.next = StoreState::Drain;
+                        }
+                    }
+                }
+            }
+            StoreState::Drain => {
+                self.row_tile.d.next = self.next_row_tile.val();
+                self.tile_index.d.next = self.tile_index.q.val() + self.tile_step.val().get_bits::<22>(0);
+                if self.next_row_tile.val() != self.configuration.val().row_tiles {
+                    self.state.d.next = StoreState::ReadL;
+                } else if !self.outstanding.q.val().any() {
+                    self.state.d.next = StoreState::Idle;
+                } else {
+                    self.row_tile.d.next = self.row_tile.q.val();
+                    self.tile_index.d.next = self.tile_index.q.val();
+                }
+            }
+        }
+        // ---- elements through the multiplier; l and m are multiplied by 1
+        self.multiply.b.next = self.factor.val();
+        if self.kind.q.val().any() {
+            self.multiply.b.next = 0x3F80_0000.into();
+        }
+        self.launched.next.valid = self.issue.val();
+        self.launched.next.flush = self.index.q.val().get_bits::<2>(0).all() | (self.row.q.val() == self.last_row.val());
+        self.launched.next.empty = (self.nothing.val() & (self.row_l.val() == 0)) & !self.kind.q.val().any();
+        self.launched.next.undefined = (self.nothing.val() & (self.row_l.val() != 0)) & !self.kind.q.val().any();
+        self.launched.next.index = self.index.q.val();
+        self.pipe[0].clock.next = self.clock.val();
+        self.pipe[0].d.next = self.launched.val();
+        for i in 1..5 {
+            self.pipe[i].clock.next = self.clock.val();
+            self.pipe[i].d.next = self.pipe[i - 1].q.val();
+        }
+        self.product.next = self.multiply.result.val();
+        if self.pipe[4].q.val().empty {
+            self.product.next = 0.into();
+        }
+        if self.pipe[4].q.val().undefined {
+            self.product.next = 0x7FC0_0000.into();
+        }
+        // ---- packer
+        self.lane.next = self.pipe[4].q.val().index.get_bits::<2>(0);
+        self.wide.next = bit_cast::<128, 32>(self.product.val());
+        self.new_packed.next = self.packed.q.val();
+        self.new_enables.next = self.enables.q.val();
+        if self.pipe[4].q.val().valid {
+            if self.lane.val() == 0 {
+                self.new_packed.next = self.packed.q.val() | self.wide.val();
+                self.new_enables.next = self.enables.q.val() | 1;
+            }
+            if self.lane.val() == 1 {
+                self.new_packed.next = self.packed.q.val() | (self.wide.val() << 32);
+                self.new_enables.next = self.enables.q.val() | 2;
+            }
+            if self.lane.val() == 2 {
+                self.new_packed.next = self.packed.q.val() | (self.wide.val() << 64);
+                self.new_enables.next = self.enables.q.val() | 4;
+            }
+            if self.lane.val() == 3 {
+                self.new_packed.next = self.packed.q.val() | (self.wide.val() << 96);
+                self.new_enables.next = self.enables.q.val() | 8;
+            }
+        }
+        self.packed.d.next = self.new_packed.val();
+        self.enables.d.next = self.new_enables.val();
+        self.queue.clock.next = self.clock.val();
+        self.queue.reset.next = self.reset.val();
+        self.queue.in_valid.next = self.pipe[4].q.val().valid & self.pipe[4].q.val().flush;
+        self.queue.in_data.next = (bit_cast::<152, 128>(self.new_packed.val()) << 24)
+            | ((bit_cast::<152, 4>(self.new_enables.val()) << 20)
+                | bit_cast::<152, 20>(self.base.q.val() + self.pipe[4].q.val().index.get_bits::<20>(2)));
+        if self.pipe[4].q.val().valid & self.pipe[4].q.val().flush {
+            self.packed.d.next = 0.into();
+            self.enables.d.next = 0.into();
+        }
+        // A word is outstanding from its first element to its write; a word of ROWS < 4 is opened at its own first element.
+        self.opened.next = self.issue.val() & self.opens.val();
+        self.closed.next = self.queue.out_valid.val() & self.store_ready.val();
+        if self.opened.val() & !self.closed.val() {
+            self.outstanding.d.next = self.outstanding.q.val() + 1;
+        }
+        if self.closed.val() & !self.opened.val() {
+            self.outstanding.d.next = self.outstanding.q.val() - 1;
+        }
+        self.store_valid.next = self.queue.out_valid.val();
+        self.queue.out_ready.next = self.store_ready.val();
+        self.store_address.next = self.queue.out_data.val().get_bits::<20>(0);
+        self.store_enable.next = self.queue.out_data.val().get_bits::<4>(20);
+        self.store_data.next = self.queue.out_data.val().get_bits::<128>(24);
+        self.progress.next = (self.closed.val() | self.issue.val()) | (self.state.q.val() == StoreState::Divide);
+        self.busy.next = self.state.q.val() != StoreState::Idle;
+        if self.reset.val() {
+            self.state.d.next = StoreState::Idle;
+            self.outstanding.d.next = 0.into();
+            self.packed.d.next = 0.into();
+            self.enables.d.next = 0.into();
+            self.pipe[0].d.next.valid = false;
+        }
+    }
+}
