@@ -7,6 +7,7 @@
 #![allow(clippy::new_without_default, missing_docs)]
 
 pub mod memory;
+pub mod model;
 pub mod number;
 pub mod pe;
 #[cfg(test)]

@@ -126,8 +126,7 @@ impl Logic for Dma {
         self.load_ready.next = self.loads.in_ready.val() & (self.request_free.val() & !self.host_reads.q.val());
         self.take_host.next = (self.host_valid.val() & !self.running.val())
             & ((self.request_free.val() & !self.host_reads.q.val()) & !self.loads.out_valid.val());
-        self.host_ready.next =
-            !self.running.val() & ((self.request_free.val() & !self.host_reads.q.val()) & !self.loads.out_valid.val());
+        self.host_ready.next = !self.running.val() & ((self.request_free.val() & !self.host_reads.q.val()) & !self.loads.out_valid.val());
         if self.request.q.val() & self.channel_request_ready.val() {
             self.request.d.next = false;
         }

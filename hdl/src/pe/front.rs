@@ -11,7 +11,19 @@
 
 use rust_hdl::prelude::*;
 
-use super::configuration::{Configuration, FetchRequest};
+use super::decoder::Settings;
+
+/// A request to the CUBE's multicast reader.
+#[derive(LogicStruct, Copy, Clone, Debug, Default, PartialEq)]
+pub struct FetchRequest {
+    /// Send it to me; otherwise I skip this row tile.
+    pub need: Bit,
+    /// Row table instead of a Q tile.
+    pub table: Bit,
+    pub row_tile: Bits<16>,
+    pub address: Bits<20>,
+    pub words: Bits<16>,
+}
 
 /// What the front waits for.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
@@ -29,7 +41,9 @@ pub struct Front<const MASKS: usize> {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub clear: Signal<In, Bit>,
-    pub configuration: Signal<In, Configuration>,
+    pub settings: Signal<In, Settings>,
+    /// SRAM words of a Q tile.
+    pub tile_words: Signal<In, Bits<16>>,
     // page stream
     pub opened: Signal<In, Bits<8>>,
     pub position0: Signal<In, Bits<32>>,
@@ -95,7 +109,8 @@ impl<const MASKS: usize> Default for Front<MASKS> {
             clock: Default::default(),
             reset: Default::default(),
             clear: Default::default(),
-            configuration: Default::default(),
+            settings: Default::default(),
+            tile_words: Default::default(),
             opened: Default::default(),
             position0: Default::default(),
             position1: Default::default(),
@@ -166,7 +181,7 @@ impl<const MASKS: usize> Logic for Front<MASKS> {
         self.fetch.next.table = false;
         self.fetch.next.row_tile = self.row_tile.q.val();
         self.fetch.next.address = self.address.q.val();
-        self.fetch.next.words = self.configuration.val().tile_words;
+        self.fetch.next.words = self.tile_words.val();
         self.page_done.next = false;
         self.job_push.next = false;
         self.skipped.next = false;
@@ -176,7 +191,7 @@ impl<const MASKS: usize> Logic for Front<MASKS> {
         match self.state.q.val() {
             FrontState::Idle => {
                 self.row_tile.d.next = 0.into();
-                self.address.d.next = self.configuration.val().q_address;
+                self.address.d.next = self.settings.val().q_address;
                 self.is_single.d.next = false;
                 if self.single.val() {
                     self.is_single.d.next = true;
@@ -223,8 +238,8 @@ impl<const MASKS: usize> Logic for Front<MASKS> {
                             self.made.d.next = self.made.q.val() + 1;
                         }
                         self.row_tile.d.next = self.next_row_tile.val();
-                        self.address.d.next = self.address.q.val() + bit_cast::<20, 16>(self.configuration.val().tile_words);
-                        if self.next_row_tile.val() == self.configuration.val().row_tiles {
+                        self.address.d.next = self.address.q.val() + bit_cast::<20, 16>(self.tile_words.val());
+                        if self.next_row_tile.val() == self.settings.val().row_tiles {
                             self.state.d.next = FrontState::EndPage;
                         } else {
                             self.state.d.next = FrontState::Ask;
@@ -241,7 +256,7 @@ impl<const MASKS: usize> Logic for Front<MASKS> {
             }
         }
         // ---- Q tile: row after row, block after block
-        self.last_block.next = self.configuration.val().head_dim.get_bits::<4>(3) - 1;
+        self.last_block.next = self.settings.val().head_dim.get_bits::<4>(3) - 1;
         self.q_write.next = self.word.val() & (self.state.q.val() == FrontState::Fetch);
         self.q_write_buffer.next = self.made.q.val().get_bit(0) & !self.is_single.q.val();
         self.q_write_row.next = self.row.q.val();

@@ -17,7 +17,7 @@
 
 use rust_hdl::prelude::*;
 
-use super::configuration::Configuration;
+use super::decoder::Settings;
 use crate::number::{Max32, ScaledAdd32, ShiftCount};
 
 /// Cycles from popping a beat of maxima until the next beat of the row tile may be popped.
@@ -133,7 +133,7 @@ pub struct MergeEngine<const ROWS: usize, const BEAT: usize> {
     pub reset: Signal<In, Bit>,
     /// A kernel starts: the PE owns every column.
     pub clear: Signal<In, Bit>,
-    pub configuration: Signal<In, Configuration>,
+    pub settings: Signal<In, Settings>,
     pub pe_index: Signal<In, Bits<8>>,
     pub start: Signal<In, Bit>,
     pub first_round: Signal<In, Bits<4>>,
@@ -226,7 +226,7 @@ impl<const ROWS: usize, const BEAT: usize> Default for MergeEngine<ROWS, BEAT> {
             clock: Default::default(),
             reset: Default::default(),
             clear: Default::default(),
-            configuration: Default::default(),
+            settings: Default::default(),
             pe_index: Default::default(),
             start: Default::default(),
             first_round: Default::default(),
@@ -343,13 +343,13 @@ impl<const ROWS: usize, const BEAT: usize> Logic for MergeEngine<ROWS, BEAT> {
         self.half.next = (self.width.val() + 1) >> 1;
         self.middle.next = self.own_first.q.val() + self.half.val();
         self.upper.next = self.pe_index.val().get_bit(self.round.q.val().index());
-        self.outside.next = (self.pe_index.val() >> self.configuration.val().rounds).any();
+        self.outside.next = (self.pe_index.val() >> self.settings.val().rounds).any();
         // ---- sending: one read a cycle, when no received beat wants the port and a credit is left
-        self.take_left.next = self.running.q.val() & (self.take_tile.q.val() != self.configuration.val().row_tiles);
+        self.take_left.next = self.running.q.val() & (self.take_tile.q.val() != self.settings.val().row_tiles);
         self.take_allowed.next = (self.take_step.q.val().any() | (self.take_tile.q.val() < self.send_tile.q.val()))
             | ((self.take_tile.q.val() == self.send_tile.q.val()) & self.send_step.q.val().get_bit(1));
         self.take_now.next = (self.take_left.val() & self.head_valid.val()) & (self.take_allowed.val() & !self.m_wait.q.val().any());
-        self.send_left.next = self.running.q.val() & (self.send_tile.q.val() != self.configuration.val().row_tiles);
+        self.send_left.next = self.running.q.val() & (self.send_tile.q.val() != self.settings.val().row_tiles);
         self.send_now.next = (self.send_left.val() & self.may_reserve.val()) & !self.take_now.val();
         self.send_no_columns.next = self.give_first.q.val() == self.give_end.q.val();
         self.send_ends.next = ((self.send_step.q.val() == 1) & self.send_no_columns.val())
@@ -465,8 +465,8 @@ impl<const ROWS: usize, const BEAT: usize> Logic for MergeEngine<ROWS, BEAT> {
             self.state_write_data.next = self.m_beat.val();
         }
         // ---- rounds
-        self.round_ends.next = (self.running.q.val() & !self.in_flight.val())
-            & ((!self.take_left.val() & !self.send_left.val()) & !self.sending1.q.val());
+        self.round_ends.next =
+            (self.running.q.val() & !self.in_flight.val()) & ((!self.take_left.val() & !self.send_left.val()) & !self.sending1.q.val());
         self.round_done.next = self.round_ends.val();
         if self.entering.q.val() {
             // The halves are known: start the round.
@@ -514,7 +514,7 @@ impl<const ROWS: usize, const BEAT: usize> Logic for MergeEngine<ROWS, BEAT> {
         }
         if self.clear.val() {
             self.own_first.d.next = 0.into();
-            self.own_end.d.next = self.configuration.val().head_dim;
+            self.own_end.d.next = self.settings.val().head_dim;
         }
         if self.reset.val() {
             self.running.d.next = false;

@@ -1,18 +1,39 @@
-//! The processing element.
+//! The processing element, in the order in which work flows through it.
 //!
-//! * [`row_unit`]: one row's operands, dot-product unit and state memory
-//! * [`gemm`]: the GEMM sequencer that drives all row units
-//! * [`math`]: the scalar softmax pipeline
-//! * [`mask`]: which positions of a tile the rows see
-//! * [`datapath`]: these together, with the K and V tiles
+//! * [`queue`], [`decoder`]: commands in, checked and split into fields
+//! * [`control`]: executes one command after the other, and hands pages to the stream
+//! * [`page_stream`], [`dma`]: pages into K and V tiles
+//! * [`front`], [`mask`]: which (page, row tile) pairs count; Q tiles in
+//! * [`scoreboard`]: jobs onto the engines
+//! * [`datapath`]: [`row_unit`]s, [`gemm`] sequencer, [`math`] pipeline
+//! * [`merge`], [`ipcq`]: row states between PEs
+//! * [`store`]: normalised rows out
+//! * [`counters`], [`watchdog`]: what every cycle was, and a bound on every wait
+//! * [`element`]: the PE itself
 
+pub mod control;
+pub mod counters;
 pub mod datapath;
+pub mod decoder;
+pub mod dma;
+pub mod element;
+pub mod front;
 pub mod gemm;
+pub mod ipcq;
 pub mod mask;
 pub mod math;
+pub mod merge;
+pub mod page_stream;
+pub mod queue;
 pub mod row_unit;
+pub mod scoreboard;
+pub mod store;
+pub mod watchdog;
 
 pub use datapath::Datapath;
+pub use element::ProcessingElement;
 
 #[cfg(test)]
 mod datapath_tests;
+#[cfg(test)]
+mod element_tests;

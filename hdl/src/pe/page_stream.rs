@@ -51,6 +51,8 @@ pub struct PageStream {
     pub pv_done_jobs: Signal<In, Bits<8>>,
     pub k_loaded: Signal<Out, Bits<8>>,
     pub v_loaded: Signal<Out, Bits<8>>,
+    /// Pages of the current run are still to be opened.
+    pub more: Signal<Out, Bit>,
     /// Nothing is open: every page of every run has been released.
     pub drained: Signal<Out, Bit>,
     // current run
@@ -189,6 +191,7 @@ impl Logic for PageStream {
         self.position1.next = self.odd_position.q.val();
         self.k_loaded.next = self.k_loaded_pages.q.val();
         self.v_loaded.next = self.v_loaded_pages.q.val();
+        self.more.next = self.pages_left.q.val().any();
         self.drained.next = (self.run_free.val() & !self.v_pending.q.val())
             & ((self.k_released.q.val() == self.opened_pages.q.val()) & (self.v_released.q.val() == self.opened_pages.q.val()));
         if self.reset.val() | self.clear.val() {

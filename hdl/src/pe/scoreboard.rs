@@ -143,17 +143,7 @@ impl<const MASKS: usize> Default for Scoreboard<MASKS> {
 impl<const MASKS: usize> Logic for Scoreboard<MASKS> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(
-            self,
-            clock,
-            pushed,
-            qk_issued,
-            qk_finished,
-            softmax_issued,
-            softmax_finished,
-            pv_issued,
-            pv_finished
-        );
+        dff_setup!(self, clock, pushed, qk_issued, qk_finished, softmax_issued, softmax_finished, pv_issued, pv_finished);
         self.push_slot.next = self.pushed.q.val().get_bits::<2>(0);
         self.qk_slot.next = self.qk_issued.q.val().get_bits::<2>(0);
         self.softmax_slot.next = self.softmax_issued.q.val().get_bits::<2>(0);
@@ -239,8 +229,8 @@ impl<const MASKS: usize> Logic for Scoreboard<MASKS> {
         }
         self.qk_done_jobs.next = self.qk_finished.q.val();
         self.pv_done_jobs.next = self.pv_finished.q.val();
-        self.wait_kv.next = (self.qk_exists.val() & !self.k_here.val())
-            | ((self.softmax_finished.q.val() != self.pv_issued.q.val()) & !self.v_here.val());
+        self.wait_kv.next =
+            (self.qk_exists.val() & !self.k_here.val()) | ((self.softmax_finished.q.val() != self.pv_issued.q.val()) & !self.v_here.val());
         self.wait_softmax.next = self.between.val().any();
         self.drained.next = self.pushed.q.val() == self.pv_finished.q.val();
         if self.reset.val() | self.clear.val() {

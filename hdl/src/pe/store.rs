@@ -13,7 +13,7 @@
 
 use rust_hdl::prelude::*;
 
-use super::configuration::Configuration;
+use super::decoder::Settings;
 use crate::memory::Fifo;
 use crate::number::{Multiply32, Reciprocal32};
 
@@ -47,13 +47,13 @@ pub struct StoreElement {
 pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    pub configuration: Signal<In, Configuration>,
+    pub settings: Signal<In, Settings>,
     pub pe_index: Signal<In, Bits<8>>,
     pub first_column: Signal<In, Bits<8>>,
     pub end_column: Signal<In, Bits<8>>,
     pub start: Signal<In, Bit>,
     /// SRAM word of the output area.
-    pub output: Signal<In, Bits<20>>,
+    pub output_address: Signal<In, Bits<20>>,
     pub busy: Signal<Out, Bit>,
     pub progress: Signal<Out, Bit>,
     // row state
@@ -123,12 +123,12 @@ impl<const ROWS: usize, const BEAT: usize> Default for StoreEngine<ROWS, BEAT> {
         Self {
             clock: Default::default(),
             reset: Default::default(),
-            configuration: Default::default(),
+            settings: Default::default(),
             pe_index: Default::default(),
             first_column: Default::default(),
             end_column: Default::default(),
             start: Default::default(),
-            output: Default::default(),
+            output_address: Default::default(),
             busy: Default::default(),
             progress: Default::default(),
             state_read: Default::default(),
@@ -218,8 +218,8 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
         self.next_row_tile.next = self.row_tile.q.val() + 1;
         self.next_column.next = self.column.q.val() + 1;
         self.nothing_owned.next = self.first_column.val() == self.end_column.val();
-        self.outside.next = (self.pe_index.val() >> self.configuration.val().rounds).any();
-        self.columns.next = bit_cast::<16, 8>(self.configuration.val().head_dim) + 2;
+        self.outside.next = (self.pe_index.val() >> self.settings.val().rounds).any();
+        self.columns.next = bit_cast::<16, 8>(self.settings.val().head_dim) + 2;
         self.wide_column.next = bit_cast::<16, 8>(self.column.q.val());
         // fp32 of a row tile: (d + 2) x ROWS; of a column: column x ROWS
         self.tile_step.next = self.columns.val() * self.row_count.val().get_bits::<16>(0);
@@ -250,7 +250,7 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
             StoreState::Idle => {
                 self.row_tile.d.next = 0.into();
                 self.tile_index.d.next = 0.into();
-                self.base.d.next = self.output.val();
+                self.base.d.next = self.output_address.val();
                 if self.start.val() & !self.outside.val() {
                     self.state.d.next = StoreState::ReadL;
                 }
@@ -286,7 +286,7 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
             StoreState::ReadColumn => {
                 self.state_read.next = true;
                 if self.kind.q.val() == 1 {
-                    self.column.d.next = self.configuration.val().head_dim;
+                    self.column.d.next = self.settings.val().head_dim;
                     if self.pe_index.val().any() {
                         self.state.d.next = StoreState::Drain;
                     } else {
@@ -333,7 +333,7 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
             StoreState::Drain => {
                 self.row_tile.d.next = self.next_row_tile.val();
                 self.tile_index.d.next = self.tile_index.q.val() + self.tile_step.val().get_bits::<22>(0);
-                if self.next_row_tile.val() != self.configuration.val().row_tiles {
+                if self.next_row_tile.val() != self.settings.val().row_tiles {
                     self.state.d.next = StoreState::ReadL;
                 } else if !self.outstanding.q.val().any() {
                     self.state.d.next = StoreState::Idle;
