@@ -22,9 +22,9 @@ pub struct Attention {
 /// Result of [`attend`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// [rows][q_heads][head_dim]; zero for a row that sees no position.
+    /// `[rows][q_heads][head_dim]`; zero for a row that sees no position.
     pub o: Vec<f64>,
-    /// [rows][q_heads], log of the sum of exponentials, natural; -inf for a row that sees no position.
+    /// `[rows][q_heads]`, log of the sum of exponentials, natural; -inf for a row that sees no position.
     pub lse: Vec<f64>,
 }
 
@@ -61,7 +61,7 @@ pub enum ShapeError {
     },
 }
 
-/// softmax(scale x Q Kᵀ) V. `q` is [rows][q_heads][head_dim], `k` and `v` are [positions][kv_heads][head_dim]; `ranges` holds for every
+/// softmax(scale x Q Kᵀ) V. `q` is `[rows][q_heads][head_dim]`, `k` and `v` are `[positions][kv_heads][head_dim]`; `ranges` holds for every
 /// row the half-open ranges of positions that it sees, in any order (an empty one counts as none, a position in two ranges counts
 /// once). Values that are not finite do what IEEE arithmetic does with them, and nothing in rows that do not see them.
 pub fn attend(shape: &Attention, q: &[f64], k: &[f64], v: &[f64], ranges: &[Vec<Range<usize>>]) -> Result<Output, ShapeError> {
