@@ -92,11 +92,16 @@ impl Problem {
         let expected = attend(&shape, &q, &k, &v, &self.ranges).expect("tensors fit the shape");
         let float = |bits: u32| f64::from(f32::from_bits(bits));
         let o: Vec<f64> = states.iter().flat_map(RowState::finish).map(float).collect();
-        let lse: Vec<f64> = states.iter().map(|s| (float(s.m) + float(s.l).log2()) * std::f64::consts::LN_2).collect();
+        let lse: Vec<f64> = states.iter().map(|s| lse(float(s.m), float(s.l))).collect();
         let error = max_abs_error(&o, &expected.o);
         let unit = largest_magnitude(&v);
         (if error == 0.0 { 0.0 } else { error / unit }, max_abs_error(&lse, &expected.lse))
     }
+}
+
+/// The host's rule: -inf for a row that saw nothing, NaN for one that saw scores of -inf alone.
+fn lse(m: f64, l: f64) -> f64 {
+    if m == f64::NEG_INFINITY && l > 0.0 { f64::NAN } else { (m + l.log2()) * std::f64::consts::LN_2 }
 }
 
 fn format() -> impl Strategy<Value = Format> {
@@ -109,7 +114,8 @@ fn ranges(positions: usize) -> impl Strategy<Value = Vec<Range<usize>>> {
     prop::collection::vec((bound.clone(), bound).prop_map(|(a, b)| a.min(b)..a.max(b)), 0..6)
 }
 
-fn problem() -> impl Strategy<Value = Problem> {
+/// Problems with elements of Q and K of standard deviation 1 to `spread`.
+fn problem(spread: f32) -> impl Strategy<Value = Problem> {
     let shape = (
         1usize..40,
         1usize..=8,
@@ -118,9 +124,9 @@ fn problem() -> impl Strategy<Value = Problem> {
         any::<u64>(),
         [format(), format(), format()],
     );
-    shape.prop_flat_map(|(rows, group, d_blocks, positions, seed, [q_format, k_format, v_format])| {
+    shape.prop_flat_map(move |(rows, group, d_blocks, positions, seed, [q_format, k_format, v_format])| {
         let rows = rows.div_ceil(group);
-        let spread = prop_oneof![Just(1f32), Just(4.0)];
+        let spread = prop_oneof![Just(1.0), Just(spread)];
         (prop::collection::vec(ranges(positions), rows), spread).prop_map(move |(ranges, spread)| {
             let mut stimulus = Stimulus::new(seed);
             let d = d_blocks * 8;
@@ -141,14 +147,81 @@ fn problem() -> impl Strategy<Value = Problem> {
     })
 }
 
+/// Replaces single elements by NaN, infinities of both signs and the largest subnormal.
+fn sprinkle(problem: &mut Problem, seed: u64) {
+    let mut stimulus = Stimulus::new(seed);
+    let formats = [problem.q_format, problem.k_format, problem.v_format];
+    for (tensor, format) in [&mut problem.q, &mut problem.k, &mut problem.v].into_iter().zip(formats) {
+        for _ in 0..stimulus.below(4) {
+            let specials = match format {
+                Format::Fp16 => [0x7E00, 0x7C00, 0xFC00, 0x03FF, 0xFFFF, 0x7C00],
+                Format::Bf16 => [0x7FC0, 0x7F80, 0xFF80, 0x007F, 0xFFFF, 0x7F80],
+            };
+            let special = specials[stimulus.below(6) as usize];
+            if !tensor.is_empty() {
+                let at = stimulus.below(tensor.len() as u32) as usize;
+                tensor[at] = special;
+            }
+        }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_problems_stay_within_the_bound(problem in problem(), pes in 1usize..=32) {
+    fn nan_and_infinity_in_sight_do_what_ieee_says_and_elsewhere_nothing(mut problem in problem(1.0), pes in 1usize..=32, seed: u64) {
+        sprinkle(&mut problem, seed);
         let (o, lse) = problem.errors(&problem.golden(pes));
         prop_assert!(o < BOUND, "O is off by {o} of max |V|");
         prop_assert!(lse < 1e-3, "lse is off by {lse}");
+    }
+
+    #[test]
+    fn random_problems_stay_within_the_bound(problem in problem(4.0), pes in 1usize..=32) {
+        let (o, lse) = problem.errors(&problem.golden(pes));
+        prop_assert!(o < BOUND, "O is off by {o} of max |V|");
+        prop_assert!(lse < 1e-3, "lse is off by {lse}");
+    }
+}
+
+/// One row over 40 positions, all elements of a tensor equal but V's, which count up to 1.
+fn uniform(head_dim: usize, q: f32, k: f32) -> Problem {
+    let (positions, format) = (40, Format::Fp16);
+    Problem {
+        group: 1,
+        head_dim,
+        q: vec![format.round(q); head_dim],
+        k: vec![format.round(k); positions * head_dim],
+        v: (0..positions * head_dim).map(|i| format.round((i / head_dim + 1) as f32 / positions as f32)).collect(),
+        q_format: format,
+        k_format: format,
+        v_format: format,
+        ranges: vec![vec![Range { start: 0, end: positions }]],
+    }
+}
+
+#[test]
+fn very_large_scores_of_both_signs_are_scores_like_any_other() {
+    for (head_dim, q, k) in
+        [(128, 448.0, -1880.0), (128, 448.0, 1880.0), (128, 256.0, 256.0), (128, -256.0, 256.0), (16, 65_504.0, -65_504.0)]
+    {
+        let mut problem = uniform(head_dim, q, k);
+        for pes in [1, 3] {
+            let states = problem.golden(pes);
+            let (o, _) = problem.errors(&states);
+            assert!(o < BOUND, "{q} x {k}: O is off by {o}");
+        }
+        // One position whose score is far below the others weighs nothing, far above everything.
+        let (sign, ranges) = ((q * k).signum(), problem.ranges[0].clone());
+        problem.k[..head_dim].fill(Format::Fp16.round(0.0));
+        let o = problem.golden(2)[0].finish();
+        let alone = |range: Range<usize>| {
+            let mut p = problem.clone();
+            p.ranges = vec![vec![range]];
+            p.golden(2)[0].finish()
+        };
+        assert_eq!(o, alone(if sign > 0.0 { 1..ranges[0].end } else { 0..1 }), "{q} x {k}");
     }
 }
 

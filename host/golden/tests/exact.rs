@@ -271,6 +271,8 @@ fn the_lowest_bit_of_a_field_breaks_a_tie() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn specials_among_the_addends_follow_ieee(acc: u32, k in 0u32..512, a in prop::array::uniform8(0u32..1 << 19),
                                               b in prop::array::uniform8(0u32..1 << 19), enable: u8, specials in prop::array::uniform8(0u8..8)) {
