@@ -37,7 +37,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page from raw elements: `k` [16][d], `v` transposed [d][16], the first position it holds.
+    /// A page from raw elements: `k` `[16][d]`, `v` transposed `[d][16]`, the first position it holds.
     ///
     /// # Panics
     /// If the lengths of `k` and `v` differ or are not 16 x a multiple of 8.
@@ -52,6 +52,17 @@ impl Page {
         self.position
     }
 
+    /// q·k of one row for every position of `wanted`; the scores of other positions are 0.
+    pub fn scores(&self, q: &[[Operand; LANES]], wanted: u16) -> [u32; TILE] {
+        std::array::from_fn(|j| {
+            if wanted >> j & 1 == 0 {
+                return 0;
+            }
+            let k = &self.k[j * q.len()..][..q.len()];
+            q.iter().zip(k).fold(0, |acc, (q, k)| dot(acc, 0, &Block::full(*q), k))
+        })
+    }
+
     /// Bit j tells whether position j of the page lies in one of the ranges.
     pub fn visible(&self, ranges: &[Range]) -> u16 {
         (0..TILE as u32).fold(0, |mask, j| {
@@ -60,6 +71,15 @@ impl Page {
             mask | u16::from(seen) << j
         })
     }
+}
+
+/// What the softmax step of one row and tile hands to P·V: probabilities, and how far the older sums are scaled down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weights {
+    /// Shift of the older l and O, 0 to 511.
+    shift: u32,
+    /// Probabilities of the positions, enabled where visible.
+    halves: [Block; TILE / LANES],
 }
 
 /// A row's online-softmax state, un-normalised; fp32 bits.
@@ -87,35 +107,40 @@ impl RowState {
     /// Takes in the positions of a page whose bits are set in `visible`. `q` is the row in blocks of eight, `scale` the bits of
     /// scale x log2 e. With no bit set nothing happens.
     pub fn update(&mut self, q: &[[Operand; LANES]], page: &Page, visible: u16, scale: u32) {
-        if visible == 0 {
-            return;
+        if visible != 0 {
+            let weights = self.weigh(&page.scores(q, visible), visible, scale);
+            self.accumulate(&weights, page);
         }
-        let scores: [u32; TILE] = std::array::from_fn(|j| {
-            if visible >> j & 1 == 0 {
-                return NEG_INFINITY;
-            }
-            let k = &page.k[j * q.len()..][..q.len()];
-            let score = q.iter().zip(k).fold(0, |acc, (q, k)| dot(acc, 0, &Block::full(*q), k));
-            multiply(score, scale)
-        });
-        let seen = (0..TILE).filter(|j| visible >> j & 1 == 1);
-        let largest = seen.map(|j| scores[j]).reduce(max).unwrap_or(NEG_INFINITY);
+    }
+
+    /// The softmax step: raises m to the scores of the visible positions and turns them into probabilities. With no bit of `visible` set the
+    /// state stays, and the weights are such that [`RowState::accumulate`] changes no bit either.
+    pub fn weigh(&mut self, scores: &[u32; TILE], visible: u16, scale: u32) -> Weights {
+        let seen = |j: usize| visible >> j & 1 == 1;
+        let scaled = scores.map(|score| multiply(score, scale));
+        let Some(largest) = (0..TILE).filter(|&j| seen(j)).map(|j| scaled[j]).reduce(max) else {
+            return Weights::default();
+        };
         let m = max(self.m, ceil(largest));
         let shift = shift_count(m, self.m);
-        let halves: [Block; TILE / LANES] = std::array::from_fn(|half| Block {
-            lanes: std::array::from_fn(|lane| {
-                let j = half * LANES + lane;
-                if visible >> j & 1 == 1 { Operand::from_fp32(exp2(exponent_argument(scores[j], m))) } else { Operand::default() }
-            }),
+        self.m = m;
+        let weight = |j: usize| if seen(j) { Operand::from_fp32(exp2(exponent_argument(scaled[j], m))) } else { Operand::default() };
+        let half = |half: usize| Block {
+            lanes: std::array::from_fn(|lane| weight(half * LANES + lane)),
             enable: (visible >> (half * LANES)) as u8,
-        });
+        };
+        Weights { shift, halves: std::array::from_fn(half) }
+    }
+
+    /// The P·V step: rescales l and O, and adds the weighted values.
+    pub fn accumulate(&mut self, weights: &Weights, page: &Page) {
+        let Weights { shift, halves } = weights;
         // An empty row's O is +0 and stays so under any shift, so the hardware's "untouched" flag needs no counterpart here.
-        let accumulate = |acc: u32, v: &[[Operand; LANES]]| dot(dot(acc, shift, &halves[0], &v[0]), 0, &halves[1], &v[1]);
+        let accumulate = |acc: u32, v: &[[Operand; LANES]]| dot(dot(acc, *shift, &halves[0], &v[0]), 0, &halves[1], &v[1]);
         for (o, v) in self.o.iter_mut().zip(page.v.chunks_exact(TILE / LANES)) {
             *o = accumulate(*o, v);
         }
         self.l = accumulate(self.l, &[[Operand::ONE; LANES]; TILE / LANES]);
-        self.m = m;
     }
 
     /// The state of both sequence shards together. Commutative; an empty state is the identity.

@@ -95,15 +95,41 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_below_two_to_the_minus_17_for_every_fraction() {
-        for whole in [0, 1, -1, -126, 63] {
+    fn the_error_is_below_two_to_the_minus_17_everywhere() {
+        let unit = 1.0 / f64::from(1 << FRACTION_BITS);
+        for whole in [0.0, -1.0, -2.0, -16.0] {
             for f in 0..1u32 << FRACTION_BITS {
-                // Exact in fp32 for small whole parts only; take the value that fp32 holds.
-                let x = (f64::from(whole) + f64::from(f) / f64::from(1 << FRACTION_BITS)) as f32;
-                let got = f64::from(f32::from_bits(exp2(x.to_bits())));
-                let exact = f64::from(x).exp2();
-                assert!((got / exact - 1.0).abs() <= 2f64.powi(-17), "{x}");
+                let x = whole + f64::from(f) * unit;
+                assert_eq!(f64::from(x as f32), x, "fp32 holds every step of these binades");
+                let got = f64::from(f32::from_bits(exp2((x as f32).to_bits())));
+                // All arguments from x to less than a step further from 0 share this result; 2^x is monotonic, so both ends bound them.
+                let further = if x < 0.0 { x - unit } else { x + unit };
+                for exact in [x.exp2(), further.exp2()] {
+                    assert!((got / exact - 1.0).abs() <= 2f64.powi(-17), "{x}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_whole_step_of_the_argument_only_moves_the_exponent() {
+        // So the error of four binades above is the error of all.
+        for f in (0..1u32 << FRACTION_BITS).step_by(4096) {
+            let fraction = f64::from(f) / f64::from(1 << FRACTION_BITS);
+            let mantissa = exp2((fraction as f32).to_bits()) & 0x7F_FFFF;
+            for whole in -126..=127 {
+                let x = (f64::from(whole) + fraction) as f32;
+                assert_eq!(exp2(x.to_bits()), ((whole + 127) as u32) << 23 | mantissa, "{x}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_the_argument_below_the_last_step_are_dropped() {
+        let step = |x: f32| exp2(x.to_bits());
+        for x in [0.0f32, 0.25, -0.25, -3.0, -7.625] {
+            let below_a_step = 0.9f32 / (1 << FRACTION_BITS) as f32 * if x < 0.0 { -1.0 } else { 1.0 };
+            assert_eq!(step(x + below_a_step), step(x), "{x}");
         }
     }
 
