@@ -341,7 +341,8 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
                 self.p_untouched0.d.next = self.softmax_untouched.val();
             }
         }
-        if self.state_write.val() & (self.state_write_select.val() == 2) {
+        // l, not m: a merge writes m first, and may read l and O of the same tile after that
+        if self.state_write.val() & (self.state_write_select.val() == 1) {
             self.touched.d.next = self.touched.q.val().replace_bit(self.state_write_row_tile.val().get_bits::<TILE_BITS>(0).index(), true);
         }
         if self.clear.val() {

@@ -244,3 +244,27 @@ fn overlapped_stages_give_the_same_bits() {
     Case::random(20, 24, 1, 4, false).run_overlapped();
     Case::random(21, 128, 1, 3, true).run_overlapped();
 }
+
+#[test]
+fn a_row_tile_is_empty_until_its_l_is_written() {
+    let mut bench = Bench::new(16, 0, [Format::Fp16; 3]);
+    let write = |bench: &mut Bench, select: u64, value: u64| {
+        bench.unit.state_write.next = true;
+        bench.unit.state_write_select.next = bits(select);
+        bench.unit.state_write_row_tile.next = bits(3);
+        bench.unit.state_write_data.next = bits(value << 32 | value);
+        bench.step();
+        bench.unit.state_write.next = false;
+    };
+    for clear in [false, true] {
+        bench.unit.clear.next = clear;
+        bench.step();
+        bench.unit.clear.next = false;
+        write(&mut bench, 0, 0x4040_0000);
+        write(&mut bench, 2, 0x3F80_0000);
+        assert_eq!(bench.state(3, 16)[1], RowState::empty(16), "m alone does not count");
+        write(&mut bench, 1, 0x4000_0000);
+        let state = &bench.state(3, 16)[1];
+        assert_eq!((state.m, state.l, state.o[0]), (0x3F80_0000, 0x4000_0000, 0x4040_0000));
+    }
+}
