@@ -50,8 +50,7 @@ impl Bench {
         unit.connect_all();
         unit.beats.next = bits(beats);
         unit.running.next = true;
-        let channel =
-            Channel { stimulus: Stimulus::new(seed), latency, slowness, queue: VecDeque::new(), writes: vec![], offer: None };
+        let channel = Channel { stimulus: Stimulus::new(seed), latency, slowness, queue: VecDeque::new(), writes: vec![], offer: None };
         Bench { unit, channel, now: 0, written: vec![], k_done: 0, v_done: 0, answers: vec![] }
     }
 

@@ -183,9 +183,8 @@ impl Network {
         let pes = (1 << rounds).max(case.active);
         let tiles: Vec<Vec<Option<Vec<RowState>>>> = (0..pes)
             .map(|_| {
-                let tile = |s: &mut Stimulus| {
-                    (!s.once_in(3)).then(|| (0..ROWS).map(|_| random_state(s, case.head_dim)).collect::<Vec<_>>())
-                };
+                let tile =
+                    |s: &mut Stimulus| (!s.once_in(3)).then(|| (0..ROWS).map(|_| random_state(s, case.head_dim)).collect::<Vec<_>>());
                 (0..case.row_tiles).map(|_| tile(&mut stimulus)).collect()
             })
             .collect();
@@ -195,9 +194,7 @@ impl Network {
             .map(|t| t.into_iter().flat_map(|tile| tile.unwrap_or_else(|| vec![RowState::empty(case.head_dim); ROWS])).collect())
             .collect();
         for round in 0..rounds {
-            golden = (0..pes)
-                .map(|pe| golden[pe].iter().zip(&golden[pe ^ (1 << round)]).map(|(a, b)| a.merge(b)).collect())
-                .collect();
+            golden = (0..pes).map(|pe| golden[pe].iter().zip(&golden[pe ^ (1 << round)]).map(|(a, b)| a.merge(b)).collect()).collect();
         }
         let nodes = (0..pes)
             .map(|pe| {

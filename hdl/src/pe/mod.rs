@@ -36,4 +36,10 @@ pub use element::ProcessingElement;
 #[cfg(test)]
 mod datapath_tests;
 #[cfg(test)]
+mod dma_tests;
+#[cfg(test)]
 mod element_tests;
+#[cfg(test)]
+mod merge_tests;
+#[cfg(test)]
+mod store_tests;

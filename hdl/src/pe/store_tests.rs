@@ -92,10 +92,8 @@ fn run<const ROWS: usize, const BEAT: usize>(case: Case, rows: &[RowState]) -> (
         cycle(unit.as_mut(), |u, c| u.clock.next = c);
         unit.start.next = false;
         let lanes = read.unwrap_or(vec![0xDEAD_BEEF; ROWS]);
-        unit.state_read_data.next = lanes
-            .iter()
-            .rev()
-            .fold(Bits::default(), |beat: Bits<BEAT>, &x| (beat << bits::<8>(32)) | bit_cast::<BEAT, 32>(bits(x.into())));
+        unit.state_read_data.next =
+            lanes.iter().rev().fold(Bits::default(), |beat: Bits<BEAT>, &x| (beat << bits::<8>(32)) | bit_cast::<BEAT, 32>(bits(x.into())));
         cycles += 1;
         settle(unit.as_mut());
         if !unit.busy.val() {
