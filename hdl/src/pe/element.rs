@@ -65,6 +65,8 @@ pub struct ProcessingElement<
     pub command_ready: Signal<Out, Bit>,
     pub idle: Signal<Out, Bit>,
     pub failed: Signal<Out, Bit>,
+    /// Something moved in the cycle before.
+    pub progress: Signal<Out, Bit>,
     /// Code [7:0], command index [31:8].
     pub status: Signal<Out, Bits<32>>,
     pub fetch_valid: Signal<Out, Bit>,
@@ -135,7 +137,8 @@ pub struct ProcessingElement<
     manual: Signal<Local, Bit>,
     stream_takes: Signal<Local, Bit>,
     working: Signal<Local, Bit>,
-    progress: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
+    moved: DFF<Bit>,
     pages_open: Signal<Local, Bit>,
     cause: Signal<Local, Bits<8>>,
     kind: Signal<Local, Bits<10>>,
@@ -172,6 +175,9 @@ impl<
             command_ready: Default::default(),
             idle: Default::default(),
             failed: Default::default(),
+            progress: Default::default(),
+            moved: Default::default(),
+            moves: Default::default(),
             status: Default::default(),
             fetch_valid: Default::default(),
             fetch: Default::default(),
@@ -240,7 +246,6 @@ impl<
             manual: Default::default(),
             stream_takes: Default::default(),
             working: Default::default(),
-            progress: Default::default(),
             pages_open: Default::default(),
             cause: Default::default(),
             kind: Default::default(),
@@ -263,7 +268,7 @@ impl<
 {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, reset1, table_word);
+        dff_setup!(self, clock, reset1, table_word, moved);
         self.reset1.d.next = self.reset.val();
         self.engine_reset.next = self.reset1.q.val() | self.control.stop.val();
         self.manual.next = self.control.manual.val();
@@ -542,12 +547,14 @@ impl<
         self.idle.next = self.control.resting.val() & self.drained.val();
         self.failed.next = self.control.failed.val();
         self.status.next = self.control.status.val();
-        self.progress.next = (((self.dma.beat.val() | self.word.val()) | (self.fetch_done.val() | self.control.pop.val()))
+        self.moves.next = (((self.dma.beat.val() | self.word.val()) | (self.fetch_done.val() | self.control.pop.val()))
             | ((self.datapath.qk_issue.val() | self.datapath.pv_issue.val()) | self.datapath.math_issue.val()))
             | (self.merge.progress.val() | self.store.progress.val());
+        self.moved.d.next = self.moves.val();
+        self.progress.next = self.moved.q.val();
         self.watchdog.clock.next = self.clock.val();
         self.watchdog.reset.next = self.engine_reset.val();
-        self.watchdog.waiting.next = (self.running.val() & self.working.val()) & !self.progress.val();
+        self.watchdog.waiting.next = (self.running.val() & self.working.val()) & !self.moves.val();
         self.watchdog.limit.next = self.timeout.val();
         self.control.expired.next = self.watchdog.expired.val();
         self.cause.next = 7.into();

@@ -1,0 +1,13 @@
+//! The CUBE: eight PEs around a shared SRAM.
+//!
+//! * [`distributor`]: the command list onto the PEs
+//! * [`multicast`]: one read of Q for all PEs
+//! * [`arbiter`]: outputs of the PEs onto the SRAM's write port
+//! * [`die`]: the CUBE itself
+
+pub mod arbiter;
+pub mod die;
+pub mod distributor;
+pub mod multicast;
+
+pub use die::Cube;
