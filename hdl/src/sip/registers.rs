@@ -150,9 +150,9 @@ impl<const CUBES: usize, const TOTAL: usize> Logic for Registers<CUBES, TOTAL> {
         }
         self.aborting.d.next = self.active.q.val() & self.any_failed.val();
         self.abort.next = self.aborting.q.val();
-        if self.active.q.val() {
+        if self.active.q.val() & !self.starting.q.val() {
             self.cycles.d.next = self.cycles.q.val() + 1;
-            if self.all_done.val() & !self.starting.q.val() {
+            if self.all_done.val() {
                 self.active.d.next = false;
                 self.finished.d.next = true;
                 self.error.d.next = self.any_failed.val();
