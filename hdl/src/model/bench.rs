@@ -45,7 +45,11 @@ pub struct Bench<P> {
     data: DataDrive,
     cycles: u64,
     bound: u64,
+    observer: Option<Observer<P>>,
 }
+
+/// Looks at the settled pins of every cycle, before its clock edge.
+pub type Observer<P> = Box<dyn FnMut(&P, u64)>;
 
 impl<P: SipPins> Bench<P> {
     /// A bench whose channels have `channel_beats` beats of memory each. Unwritten memory reads as NaN. A bus transfer may take `bound` cycles.
@@ -53,7 +57,12 @@ impl<P: SipPins> Bench<P> {
         let channels = (0..pins.pes())
             .map(|pe| MemoryChannel::new(channel_beats, ChannelTiming { seed: timing.seed.wrapping_add(pe as u64), ..timing }, 0xFF))
             .collect();
-        Bench { pins, channels, control: ControlDrive::default(), data: DataDrive::default(), cycles: 0, bound }
+        Bench { pins, channels, control: ControlDrive::default(), data: DataDrive::default(), cycles: 0, bound, observer: None }
+    }
+
+    /// Has every cycle from now on looked at, with its number.
+    pub fn observe(&mut self, observer: Observer<P>) {
+        self.observer = Some(observer);
     }
 
     /// The simulated pins.
@@ -80,6 +89,9 @@ impl<P: SipPins> Bench<P> {
         }
         self.pins.settle();
         let seen = see(&mut self.pins);
+        if let Some(observer) = &mut self.observer {
+            observer(&self.pins, self.cycles);
+        }
         for (pe, channel) in self.channels.iter_mut().enumerate() {
             channel.step(self.pins.channel(pe));
         }

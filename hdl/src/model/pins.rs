@@ -63,6 +63,8 @@ pub struct DataSee {
 pub trait SipPins {
     /// PEs of the SIP.
     fn pes(&self) -> usize;
+    /// The design, to look into.
+    fn design(&self) -> &dyn Block;
     /// Drives the control port.
     fn drive_control(&mut self, drive: &ControlDrive);
     /// Drives the data port.
@@ -135,6 +137,7 @@ impl<
         top.connect_all();
         Self { top }
     }
+
 }
 
 impl<
@@ -155,6 +158,10 @@ impl<
 {
     fn pes(&self) -> usize {
         TOTAL
+    }
+
+    fn design(&self) -> &dyn Block {
+        self.top.as_ref()
     }
 
     fn drive_control(&mut self, drive: &ControlDrive) {

@@ -1,6 +1,6 @@
 //! Problems through the runtime: the RTL and the golden machine give the same bits, and the machine's limits are told.
 
-use braid_devices::{Engine, open, with_stack};
+use braid_devices::{Engine, Setup, open, with_stack};
 use braid_firmware::Issue;
 use braid_hdl::model::ChannelTiming;
 use braid_isa::Geometry;
@@ -27,9 +27,13 @@ fn problem(rows: usize, q_heads: usize, kv_heads: usize, positions: usize, head_
     Problem::new(q, k, v, ranges).expect("a problem that fits")
 }
 
+fn setup(geometry: Geometry, engine: Engine, channel_beats: u32) -> Setup {
+    Setup { geometry, engine, channel_beats, timing: ChannelTiming::default(), dump: None }
+}
+
 fn run(problem: &Problem, geometry: Geometry, engine: Engine, issue: Issue) -> Outcome {
     with_stack(|| {
-        let mut device = open(&geometry, engine, 1 << 14, ChannelTiming::default()).expect("a preset");
+        let mut device = open(&setup(geometry, engine, 1 << 14)).expect("a preset");
         let options = Options { issue, ..Default::default() };
         execute(device.as_mut(), problem, &options, &mut |_| ()).expect("the launch ends")
     })
@@ -70,7 +74,7 @@ fn no_rows_and_no_positions_are_answered() {
 
 #[test]
 fn what_does_not_fit_is_an_error_that_names_the_limit() {
-    let mut device = open(&Geometry::TINY, Engine::Golden, 64, ChannelTiming::default()).expect("a preset");
+    let mut device = open(&setup(Geometry::TINY, Engine::Golden, 64)).expect("a preset");
     let error = |p: &Problem, d: &mut dyn braid_runtime::Device| {
         execute(d, p, &Options::default(), &mut |_| ()).expect_err("too large").to_string()
     };

@@ -83,6 +83,13 @@ pub trait Device {
     /// # Errors
     /// [`DeviceError::Refused`] outside memory.
     fn write(&mut self, address: HostAddress, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Puts bytes into memory without the host port, where a simulated machine can (its launches are the same cycles either way); otherwise writes them.
+    ///
+    /// # Errors
+    /// [`DeviceError::Refused`] outside memory.
+    fn preload(&mut self, address: HostAddress, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.write(address, bytes)
+    }
     /// Reads bytes.
     ///
     /// # Errors

@@ -12,13 +12,34 @@ use crate::plan::{self, Launch, PlanError};
 use crate::problem::Problem;
 use crate::report::{LaunchReport, Report};
 
+/// How pages reach channel memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Load {
+    /// Through the host port, as on a real machine.
+    #[default]
+    Port,
+    /// Directly into simulated memory.
+    Direct,
+}
+
 /// How to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Composite or primitive commands.
     pub issue: Issue,
     /// Bounds of waiting.
     pub bounds: Bounds,
+    /// How pages reach memory.
+    pub load: Load,
+    /// PEs whose counters are read after every launch.
+    pub counted_pes: Vec<usize>,
+}
+
+impl Default for Options {
+    /// Composite issue, the host port, the counters of PE 0.
+    fn default() -> Self {
+        Options { issue: Issue::default(), bounds: Bounds::default(), load: Load::default(), counted_pes: vec![0] }
+    }
 }
 
 /// What a run tells while it goes on.
@@ -89,11 +110,14 @@ pub fn execute(
         let pages = plan::pages(problem, &geometry, kv_head);
         for (done, (address, bytes)) in pages.iter().enumerate() {
             progress(Progress::Loading { kv_head, done, of: pages.len() });
-            device.write(*address, bytes)?;
+            match options.load {
+                Load::Port => device.write(*address, bytes)?,
+                Load::Direct => device.preload(*address, bytes)?,
+            }
         }
         for (n, launch) in launches.iter().enumerate() {
             let mut told = |cycles| progress(Progress::Running { kv_head, launch: n, of: launches.len(), cycles });
-            let result = run(device, launch, options.bounds, &mut told);
+            let result = run(device, launch, options, &mut told);
             if result.is_err() {
                 // The next launch finds a clean machine, or at least the first error is told.
                 let _ = device.reset();
@@ -108,7 +132,7 @@ pub fn execute(
 }
 
 /// One launch, from loading SRAM to its counters.
-fn run(device: &mut dyn Device, launch: &Launch, bounds: Bounds, progress: &mut dyn FnMut(u64)) -> Result<LaunchReport, DeviceError> {
+fn run(device: &mut dyn Device, launch: &Launch, options: &Options, progress: &mut dyn FnMut(u64)) -> Result<LaunchReport, DeviceError> {
     let geometry = device.geometry();
     for cube in (0..geometry.cubes).filter(|&cube| !launch.lists[cube].is_empty()) {
         for (word, bytes) in &launch.sram {
@@ -118,15 +142,15 @@ fn run(device: &mut dyn Device, launch: &Launch, bounds: Bounds, progress: &mut 
         device.write(HostAddress::sram_word(cube, launch.command_base as usize), &list)?;
     }
     let counts: Vec<u32> = launch.lists.iter().map(|list| list.len() as u32).collect();
-    let completion = device.launch(launch.command_base, &counts, bounds, progress)?;
+    let completion = device.launch(launch.command_base, &counts, options.bounds, progress)?;
     if let Some(error) = failure(&completion, &geometry, &launch.lists) {
         return Err(error);
     }
-    let counters = (0..geometry.pes())
-        .map(|pe| {
-            braid_isa::Counter::ALL.iter().map(|&c| Ok(device.counter(pe, c)?.unwrap_or(0))).collect::<Result<Vec<u64>, DeviceError>>()
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut counters = Vec::new();
+    for &pe in options.counted_pes.iter().filter(|&&pe| pe < geometry.pes()) {
+        let values = braid_isa::Counter::ALL.iter().map(|&c| Ok(device.counter(pe, c)?.unwrap_or(0)));
+        counters.push((pe, values.collect::<Result<Vec<u64>, DeviceError>>()?));
+    }
     Ok(LaunchReport {
         cycles: completion.cycles.unwrap_or(0),
         rows: launch.rows.len(),

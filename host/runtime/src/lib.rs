@@ -14,6 +14,6 @@ pub mod problem;
 pub mod report;
 
 pub use device::{Bounds, Completion, Device, DeviceError};
-pub use execute::{Options, Progress, RunError, execute};
+pub use execute::{Load, Options, Outcome, Progress, RunError, execute};
 pub use problem::{Element, Problem, ProblemError, Tensor};
 pub use report::Report;

@@ -19,8 +19,8 @@ pub struct LaunchReport {
     pub merge_rounds: u32,
     /// Commands of all CUBEs.
     pub commands: usize,
-    /// Counters, [PE][counter].
-    pub counters: Vec<Vec<u64>>,
+    /// Counters of the PEs that were asked for, by `Counter` value.
+    pub counters: Vec<(usize, Vec<u64>)>,
 }
 
 /// All launches of a run.
@@ -90,14 +90,10 @@ impl Report {
         self.launches.iter().map(|l| l.commands).sum()
     }
 
-    /// A counter summed over launches and PEs.
-    pub fn total(&self, counter: Counter) -> u64 {
-        self.launches.iter().flat_map(|l| &l.counters).filter_map(|c| c.get(counter as usize)).sum()
-    }
-
-    /// Beats that all PEs read from memory.
-    pub fn kv_beats(&self) -> u64 {
-        self.total(Counter::ChannelBeats)
+    /// A counter of one PE, summed over launches; 0 if the PE was not counted.
+    pub fn counter(&self, pe: usize, counter: Counter) -> u64 {
+        let own = self.launches.iter().flat_map(|l| &l.counters).filter(|(p, _)| *p == pe);
+        own.filter_map(|(_, values)| values.get(counter as usize)).sum()
     }
 }
 

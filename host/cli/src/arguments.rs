@@ -1,0 +1,217 @@
+//! Command line.
+
+use std::path::PathBuf;
+
+use braid_devices::Engine;
+use braid_firmware::Issue;
+use braid_isa::Geometry;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Agentic attention on simulated hardware: forked branches share one KV cache, stationary in 32 processing elements.
+#[derive(Parser)]
+#[command(name = "braid", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+const EXAMPLES: &str = "Examples:
+  braid                                        fan-out of a real model, a slice of it on the RTL
+  braid run --engine golden                    all of it, bits without cycles
+  braid run --agents 8 --tokens 4 --prefix 64 --rows 4
+  braid attend in.safetensors out.safetensors  attention of your own tensors
+  braid disasm commands.bin                    a command list as text";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Runs an agent fan-out and prints a report (also without a command).
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunOptions>),
+    /// Attention of your own tensors: q [rows, q_heads, d], k and v [positions, kv_heads, d], optional ranges [rows, n, 2].
+    #[command(after_help = ATTEND_EXAMPLES)]
+    Attend(Box<AttendOptions>),
+    /// Prints a command list (little-endian 128-bit words) as text.
+    Disasm(DisasmOptions),
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  braid run --json
+  braid run --input fanout.safetensors --engine golden
+  braid run --agents 3 --tokens 2 --prefix 40 --head-dim 32 --group 2 --seed 7
+  braid run --vcd waveforms/pe.vcd --vcd-scope 'cube$0.pe$0.datapath' --vcd-from 1000 --vcd-to 1400";
+
+const ATTEND_EXAMPLES: &str = "Examples:
+  braid attend in.safetensors out.safetensors
+  braid attend in.safetensors out.safetensors --engine golden --json
+  braid attend in.safetensors out.safetensors --element bf16";
+
+/// Options of the machine, shared by `run` and `attend`.
+#[derive(Args, Clone)]
+pub(crate) struct MachineOptions {
+    /// What computes: the RTL in rust-hdl's simulator, or the golden machine (bits without cycles).
+    #[arg(long, value_enum, default_value_t = EngineName::RustHdl)]
+    pub(crate) engine: EngineName,
+    /// Size of the machine.
+    #[arg(long, value_enum, default_value_t = PresetName::Small)]
+    pub(crate) preset: PresetName,
+    /// Composite commands, or every stage issued and waited for.
+    #[arg(long, value_enum, default_value_t = IssueName::Composite)]
+    pub(crate) issue: IssueName,
+    /// How the work is divided.
+    #[arg(long, value_enum, default_value_t = PolicyName::Sk)]
+    pub(crate) policy: PolicyName,
+    /// Format that f32 tensors are rounded to.
+    #[arg(long, value_enum, default_value_t = ElementName::Fp16)]
+    pub(crate) element: ElementName,
+    /// Pages into memory: through the host port as on a real machine, or directly into simulated memory (the launch takes the same cycles).
+    #[arg(long, value_enum, default_value_t = LoadName::Direct)]
+    pub(crate) load: LoadName,
+    /// Cycles from a memory request to its first beat.
+    #[arg(long, default_value_t = 40, value_name = "CYCLES")]
+    pub(crate) memory_latency: u64,
+    /// Random stalls of memory: a stall once in N cycles, 0 for none.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) memory_stalls: u32,
+    /// Cycles that a launch may take.
+    #[arg(long, default_value_t = 1_000_000_000, value_name = "CYCLES")]
+    pub(crate) bound: u64,
+    /// Write a VCD waveform of the RTL.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vcd: Option<PathBuf>,
+    /// Scope below the top to dump, such as cube$0.pe$3.datapath [default: everything].
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true, requires = "vcd")]
+    pub(crate) vcd_scope: String,
+    /// First clock cycle to dump.
+    #[arg(long, value_name = "CYCLE", default_value_t = 0, requires = "vcd")]
+    pub(crate) vcd_from: u64,
+    /// Clock cycle to stop the dump at.
+    #[arg(long, value_name = "CYCLE", requires = "vcd")]
+    pub(crate) vcd_to: Option<u64>,
+    /// Print one JSON object instead of the report.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) machine: MachineOptions,
+    /// Tensor file of a fan-out (as for `attend`) [default: 8 agents of SmolLM2-135M, layer 0].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agents", "tokens", "prefix", "head_dim", "group"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Random fan-out instead: agents that share the prefix.
+    #[arg(long)]
+    pub(crate) agents: Option<usize>,
+    /// Private tokens of each agent.
+    #[arg(long)]
+    pub(crate) tokens: Option<usize>,
+    /// Shared positions.
+    #[arg(long)]
+    pub(crate) prefix: Option<usize>,
+    /// Columns of a head.
+    #[arg(long)]
+    pub(crate) head_dim: Option<usize>,
+    /// Query heads that share the KV head.
+    #[arg(long)]
+    pub(crate) group: Option<usize>,
+    /// Seed of the random fan-out.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Tokens to compute, spread evenly over all of them [default: 2 on the RTL, all on the golden machine].
+    #[arg(long, value_name = "N")]
+    pub(crate) rows: Option<usize>,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct AttendOptions {
+    /// Input tensors.
+    pub(crate) input: PathBuf,
+    /// Output: o f32 [rows, q_heads, d], lse f32 [rows, q_heads].
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) machine: MachineOptions,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct DisasmOptions {
+    /// The command list; `-` for standard input.
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// RTL, rust-hdl's own simulator.
+    RustHdl,
+    /// Golden machine.
+    Golden,
+}
+
+impl EngineName {
+    pub(crate) fn engine(self) -> Engine {
+        match self {
+            EngineName::RustHdl => Engine::RustHdl,
+            EngineName::Golden => Engine::Golden,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetName {
+    /// 2 CUBEs x 2 PEs, 2 rows x 8 lanes.
+    Tiny,
+    /// 4 CUBEs x 8 PEs, 2 rows x 8 lanes.
+    Small,
+    /// 4 CUBEs x 8 PEs, 8 rows x 8 lanes.
+    Default,
+}
+
+impl PresetName {
+    pub(crate) fn geometry(self) -> Geometry {
+        match self {
+            PresetName::Tiny => Geometry::TINY,
+            PresetName::Small => Geometry::SMALL,
+            PresetName::Default => Geometry::DEFAULT,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IssueName {
+    /// One command for the whole pipeline.
+    Composite,
+    /// One command a stage.
+    Primitive,
+}
+
+impl IssueName {
+    pub(crate) fn issue(self) -> Issue {
+        match self {
+            IssueName::Composite => Issue::Composite,
+            IssueName::Primitive => Issue::Primitive,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// Stationary-KV.
+    Sk,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ElementName {
+    /// IEEE 754 binary16.
+    Fp16,
+    /// bfloat16.
+    Bf16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoadName {
+    /// Through the host port.
+    Port,
+    /// Directly.
+    Direct,
+}

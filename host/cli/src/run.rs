@@ -1,0 +1,113 @@
+//! `braid run` and `braid attend`.
+
+use std::time::Duration;
+
+use braid_devices::{Dump, Selection, Setup, open};
+use braid_hdl::model::ChannelTiming;
+use braid_isa::TILE;
+use braid_isa::layout::page_beats;
+use braid_runtime::plan::padded_head_dim;
+use braid_runtime::{Bounds, Load, Options, Outcome, Problem, Progress, execute};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{AttendOptions, LoadName, MachineOptions, RunOptions};
+use crate::check::check;
+use crate::error::Error;
+use crate::input;
+use crate::present::Summary;
+use crate::tensors;
+
+/// Runs the fan-out; whether every check held.
+pub(crate) fn run(options: &RunOptions) -> Result<bool, Error> {
+    let input = input::load(options)?;
+    let (_, held) = compute(&input.problem, input.description, &options.machine)?;
+    Ok(held)
+}
+
+/// Runs the user's tensors and writes the result; whether every check held.
+pub(crate) fn attend(options: &AttendOptions) -> Result<bool, Error> {
+    let name = options.input.display().to_string();
+    let bytes = std::fs::read(&options.input).map_err(|source| Error::Read { path: options.input.clone(), source })?;
+    let problem = tensors::problem(&name, &bytes, input::element(options.machine.element))?;
+    // A folder that cannot be written is told before the work, not after it.
+    writable(&options.output)?;
+    let (outcome, held) = compute(&problem, name, &options.machine)?;
+    let q = problem.q();
+    tensors::write(&options.output, [q.rows, q.heads, q.head_dim], &outcome.o, &outcome.lse)?;
+    Ok(held)
+}
+
+fn writable(path: &std::path::Path) -> Result<(), Error> {
+    let error = |source| Error::Write { path: path.to_path_buf(), source };
+    if path.is_dir() {
+        return Err(error(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    tempfile::NamedTempFile::new_in(folder).map(|_| ()).map_err(error)
+}
+
+/// Computes, checks and reports.
+fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> Result<(Outcome, bool), Error> {
+    let geometry = machine.preset.geometry();
+    // Memory for the pages of one KV head, and never less than a page.
+    let head_dim = padded_head_dim(problem.k().head_dim);
+    let pages = problem.k().rows.div_ceil(TILE).div_ceil(geometry.pes()).max(1);
+    let beats = u32::try_from(pages.saturating_mul(page_beats(head_dim))).map_err(|_| {
+        Error::Options(format!("{} positions at d = {head_dim} are more than a memory channel can address", problem.k().rows))
+    })?;
+    let setup = Setup {
+        geometry,
+        engine: machine.engine.engine(),
+        channel_beats: beats,
+        timing: ChannelTiming { latency: machine.memory_latency, stall_once_in: machine.memory_stalls, seed: 1 },
+        dump: machine.vcd.clone().map(|path| Dump {
+            path,
+            selection: Selection { scope: machine.vcd_scope.clone(), from: machine.vcd_from, to: machine.vcd_to },
+        }),
+    };
+    if machine.memory_stalls == 1 {
+        return Err(Error::Options("--memory-stalls 1 would stall memory for ever; use 2 or more, or 0 for none".into()));
+    }
+    let bar = ProgressBar::new_spinner().with_style(style());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar.set_message("building the machine");
+    let mut device = open(&setup)?;
+    let options = Options {
+        issue: machine.issue.issue(),
+        bounds: Bounds { launch_cycles: machine.bound, ..Bounds::default() },
+        load: match machine.load {
+            LoadName::Port => Load::Port,
+            LoadName::Direct => Load::Direct,
+        },
+        counted_pes: vec![0],
+    };
+    let result = execute(device.as_mut(), problem, &options, &mut |progress| {
+        bar.set_message(match progress {
+            Progress::Loading { kv_head, done, of } => format!("KV head {kv_head}: page {} of {of}", done + 1),
+            Progress::Running { kv_head, launch, of, cycles } => {
+                format!("KV head {kv_head}, launch {} of {of}: {cycles} cycles", launch + 1)
+            }
+        });
+    });
+    bar.set_message("checking against the golden kernel and f64");
+    let checked = result.map(|outcome| (check(problem, &geometry, &outcome), outcome));
+    bar.finish_and_clear();
+    let (checks, outcome) = checked?;
+    let summary = Summary::new(description, machine, problem, &outcome.report, &checks);
+    if machine.json {
+        println!("{}", serde_json::to_string(&summary).expect("a summary of numbers and strings is JSON"));
+    } else {
+        println!("{}", summary.table());
+    }
+    if !checks.hold() {
+        eprintln!(
+            "a check failed: bits equal golden: {}, error {:e} of at most 5e-4 x {:e}",
+            checks.bit_exact, checks.max_abs_error, checks.max_abs_v
+        );
+    }
+    Ok((outcome, checks.hold()))
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {elapsed:>4} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
