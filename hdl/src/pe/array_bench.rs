@@ -21,8 +21,6 @@ pub(super) const CHANNEL_BEATS: u32 = 1 << 14;
 const PES: usize = GEOMETRY.pes();
 const PER_CUBE: usize = GEOMETRY.pes_per_cube;
 const LINKS: usize = 2;
-/// Cycles that the reader waits for the other PEs of its CUBE before it serves those that ask.
-const GRACE: u32 = 64;
 type Unit = ProcessingElement<2, 64, 32, 5, 32, 12, 7, 2>;
 
 fn wide(value: u128) -> Bits<128> {
@@ -71,7 +69,6 @@ struct Cube {
     list: VecDeque<[u32; 4]>,
     waiting: u32,
     pass: Option<Pass>,
-    patience: u32,
 }
 
 pub(super) struct Array {
@@ -108,7 +105,7 @@ impl Array {
         Array {
             units,
             cubes: (0..GEOMETRY.cubes)
-                .map(|_| Cube { sram: vec![0; GEOMETRY.sram_words], list: VecDeque::new(), waiting: 0, pass: None, patience: 0 })
+                .map(|_| Cube { sram: vec![0; GEOMETRY.sram_words], list: VecDeque::new(), waiting: 0, pass: None })
                 .collect(),
             channels: (0..PES).map(|pe| MemoryChannel::new(CHANNEL_BEATS, timing(pe), 0xFF)).collect(),
             beats: vec![vec![VecDeque::new(); LINKS]; PES],
@@ -150,16 +147,14 @@ impl Array {
         self.machine.write(HostAddress::channel_beat(pe, beat), &bytes).expect("inside channel memory");
     }
 
-    /// The next pass: the smallest row tile that is asked for, or row tables if nothing else is.
-    fn choose(&mut self, cube: usize) -> Option<Pass> {
+    /// The next pass, once every PE asks or is finished: the smallest row tile that is asked for, or row tables if nothing else is.
+    fn choose(&self, cube: usize) -> Option<Pass> {
         let pes = self.pes(cube);
         let asking: Vec<usize> = pes.clone().filter(|&pe| self.units[pe].fetch_valid.val() && self.deaf != Some(pe)).collect();
         let complete = pes.clone().all(|pe| self.units[pe].fetch_valid.val() || self.units[pe].fetch_finished.val());
-        if asking.is_empty() || (!complete && self.cubes[cube].patience < GRACE) {
-            self.cubes[cube].patience = if asking.is_empty() { 0 } else { self.cubes[cube].patience + 1 };
+        if !complete {
             return None;
         }
-        self.cubes[cube].patience = 0;
         let request = |pe: usize| self.units[pe].fetch.val();
         let first = asking.iter().copied().min_by_key(|&pe| (request(pe).table, request(pe).row_tile.to_u64(), !request(pe).need))?;
         let chosen = request(first);
