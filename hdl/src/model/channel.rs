@@ -109,7 +109,7 @@ impl MemoryChannel {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.random % u64::from(self.timing.stall_once_in) == 0
+        self.random.is_multiple_of(u64::from(self.timing.stall_once_in))
     }
 
     /// The beat at an address; poison beyond what was written.

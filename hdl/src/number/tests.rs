@@ -1,5 +1,5 @@
-//! The small units against the golden model, in rust-hdl's own simulator: all pairs of special values, and random ones. (The volume tests run on
-//! braid-sim, in `testbenches`.)
+//! The small units against the golden model, in rust-hdl's own simulator: all pairs of special values, and random ones. (The volume tests are
+//! in `tests/number_volume.rs`.)
 
 use std::collections::VecDeque;
 

@@ -59,6 +59,11 @@ pub struct Control {
     // page stream
     pub run_valid: Signal<Out, Bit>,
     pub run_ready: Signal<In, Bit>,
+    /// Pages of an `attend` are open, and the index of the oldest one's command.
+    pub streaming: Signal<In, Bit>,
+    pub stream_index: Signal<In, Bits<24>>,
+    /// Index of the command that is being executed.
+    pub command_index: Signal<Out, Bits<24>>,
     /// No page, job or operation is open.
     pub drained: Signal<In, Bit>,
     // primitive commands
@@ -107,8 +112,6 @@ pub struct Control {
     current: DFF<Settings>,
     position: DFF<Bits<32>>,
     index: DFF<Bits<24>>,
-    /// The command whose pages are in the stream.
-    stream_index: DFF<Bits<24>>,
     started: DFF<Bit>,
     status_code: DFF<Bits<8>>,
     status_index: DFF<Bits<24>>,
@@ -121,9 +124,10 @@ pub struct Control {
 impl Logic for Control {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, wait, current, position, index, stream_index, started, status_code, status_index, stopping);
+        dff_setup!(self, clock, state, wait, current, position, index, started, status_code, status_index, stopping);
         self.settings.next = self.current.q.val();
         self.manual_position.next = self.position.q.val();
+        self.command_index.next = self.index.q.val();
         self.popped.next = false;
         self.fails.next = false;
         self.fail_code.next = self.code.val();
@@ -168,7 +172,6 @@ impl Logic for Control {
                 } else if self.action.val().attend {
                     self.run_valid.next = true;
                     if self.run_ready.val() {
-                        self.stream_index.d.next = self.index.q.val();
                         self.popped.next = true;
                         self.state.d.next = ControlState::Fetch;
                     }
@@ -349,8 +352,8 @@ impl Logic for Control {
             if self.fails.val() {
                 self.status_code.d.next = self.fail_code.val();
                 self.status_index.d.next = self.index.q.val();
-                if self.expired.val() & !self.drained.val() {
-                    self.status_index.d.next = self.stream_index.q.val();
+                if self.expired.val() & self.streaming.val() {
+                    self.status_index.d.next = self.stream_index.val();
                 }
                 self.state.d.next = ControlState::Failed;
                 self.stopping.d.next = true;

@@ -60,14 +60,15 @@ impl Bench {
         let fast = channel.slowness == 1;
         let unit = &mut self.unit;
         unit.channel_request_ready.next = fast || channel.stimulus.once_in(channel.slowness);
-        if channel.offer.is_none() && (fast || channel.stimulus.once_in(channel.slowness)) {
-            if let Some(access) = channel.queue.front_mut().filter(|a| a.due <= self.now) {
-                channel.offer = Some(content(access.address));
-                access.address += 1;
-                access.beats -= 1;
-                if access.beats == 0 {
-                    channel.queue.pop_front();
-                }
+        if channel.offer.is_none()
+            && (fast || channel.stimulus.once_in(channel.slowness))
+            && let Some(access) = channel.queue.front_mut().filter(|a| a.due <= self.now)
+        {
+            channel.offer = Some(content(access.address));
+            access.address += 1;
+            access.beats -= 1;
+            if access.beats == 0 {
+                channel.queue.pop_front();
             }
         }
         unit.channel_read_valid.next = channel.offer.is_some();

@@ -315,6 +315,9 @@ impl<
         self.stream.run_pages.next = self.decoder.action.val().pages;
         self.run_step.next = bit_cast::<32, 16>(self.decoder.action.val().stride) << 4;
         self.stream.run_step.next = self.run_step.val();
+        self.stream.run_index.next = self.control.command_index.val();
+        self.control.streaming.next = !self.stream.drained.val();
+        self.control.stream_index.next = self.stream.oldest_index.val();
         self.dma.clock.next = self.clock.val();
         self.dma.reset.next = self.engine_reset.val();
         self.dma.running.next = self.running.val();

@@ -123,7 +123,7 @@ impl<const MASKS: usize> MathEngine<MASKS> {
 impl<const MASKS: usize> Default for MathEngine<MASKS> {
     fn default() -> Self {
         let rows = MASKS / 16;
-        assert!(MASKS % 16 == 0 && (1..=8).contains(&rows), "one to eight rows of 16 positions");
+        assert!(MASKS.is_multiple_of(16) && (1..=8).contains(&rows), "one to eight rows of 16 positions");
         Self {
             clock: Default::default(),
             reset: Default::default(),

@@ -34,6 +34,10 @@ pub use datapath::Datapath;
 pub use element::ProcessingElement;
 
 #[cfg(test)]
+mod array_bench;
+#[cfg(test)]
+mod array_tests;
+#[cfg(test)]
 mod datapath_tests;
 #[cfg(test)]
 mod dma_tests;

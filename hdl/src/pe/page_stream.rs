@@ -1,12 +1,13 @@
 //! Page stream: turns runs of pages into DMA loads, and keeps account of the K and V tile buffers.
 //!
 //! ```text
-//!  run (page, position, pages, stride) --> page 0, 1, 2, ... --> loads K(0) V(0) K(1) V(1) ... --> DMA
+//!  run (page, position, pages, stride) --> page 0, 1, 2, ... --> loads K(0) K(1) V(0) K(2) V(1) ... --> DMA
 //!                                              \--> position of the page for the mask unit
 //!  front done, jobs, qk done, pv done --> buffers released in page order
 //! ```
 //!
-//! Page p uses K buffer and V buffer p mod 2. A K buffer is free again when every job of its page has its scores, a V buffer when every job has been
+//! Loads come in the order in which the GEMM engine needs them: a K buffer that is free is filled before a V buffer, so that the next page's scores never
+//! wait behind values that are needed only after them. Page p uses K buffer and V buffer p mod 2. A K buffer is free again when every job of its page has its scores, a V buffer when every job has been
 //! accumulated. Pages and jobs are numbered from 0 modulo 256 since `clear`; fewer than 128 are open at a time, so differences are exact.
 //!
 //! One load a cycle can be asked for; the next run is taken while the last pages of the one before are still at work.
@@ -28,6 +29,8 @@ pub struct PageStream {
     pub run_pages: Signal<In, Bits<16>>,
     /// Positions from one page to the next.
     pub run_step: Signal<In, Bits<32>>,
+    /// Index of the run's command.
+    pub run_index: Signal<In, Bits<24>>,
     // loads
     pub load_valid: Signal<Out, Bit>,
     pub load_ready: Signal<In, Bit>,
@@ -53,6 +56,8 @@ pub struct PageStream {
     pub v_loaded: Signal<Out, Bits<8>>,
     /// Pages of the current run are still to be opened.
     pub more: Signal<Out, Bit>,
+    /// Index of the command whose page is the oldest that is open.
+    pub oldest_index: Signal<Out, Bits<24>>,
     /// Nothing is open: every page of every run has been released.
     pub drained: Signal<Out, Bit>,
     // current run
@@ -60,9 +65,16 @@ pub struct PageStream {
     page: DFF<Bits<32>>,
     position: DFF<Bits<32>>,
     step: DFF<Bits<32>>,
-    // a page whose V is still to be asked for
-    v_pending: DFF<Bit>,
-    v_address: DFF<Bits<32>>,
+    index: DFF<Bits<24>>,
+    // commands of the open pages, at most four
+    indexes: [DFF<Bits<24>>; 4],
+    open_place: Signal<Local, Bits<2>>,
+    oldest_place: Signal<Local, Bits<2>>,
+    // V of the pages whose V is still to be asked for, by parity
+    even_v_address: DFF<Bits<32>>,
+    odd_v_address: DFF<Bits<32>>,
+    v_lag: Signal<Local, Bits<8>>,
+    page_v_address: Signal<Local, Bits<32>>,
     opened_pages: DFF<Bits<8>>,
     v_asked: DFF<Bits<8>>,
     k_loaded_pages: DFF<Bits<8>>,
@@ -96,8 +108,9 @@ impl Logic for PageStream {
             page,
             position,
             step,
-            v_pending,
-            v_address,
+            index,
+            even_v_address,
+            odd_v_address,
             opened_pages,
             v_asked,
             k_loaded_pages,
@@ -115,32 +128,49 @@ impl Logic for PageStream {
         // ---- loads: K opens a page, its V follows
         self.k_open.next = self.opened_pages.q.val() - self.k_released.q.val();
         self.v_open.next = self.v_asked.q.val() - self.v_released.q.val();
-        self.v_wants.next = self.v_pending.q.val() & (self.v_open.val() < 2);
-        self.k_wants.next = (self.pages_left.q.val().any() & !self.v_pending.q.val()) & (self.k_open.val() < 2);
+        self.v_lag.next = self.opened_pages.q.val() - self.v_asked.q.val();
+        self.k_wants.next = (self.pages_left.q.val().any() & (self.k_open.val() < 2)) & (self.v_lag.val() < 2);
+        self.v_wants.next = self.v_lag.val().any() & (self.v_open.val() < 2);
         self.load_valid.next = self.v_wants.val() | self.k_wants.val();
-        self.load_v.next = self.v_pending.q.val();
+        self.load_v.next = !self.k_wants.val();
         self.load_buffer.next = self.opened_pages.q.val().get_bit(0);
         self.load_address.next = self.page.q.val();
-        if self.v_pending.q.val() {
+        if !self.k_wants.val() {
             self.load_buffer.next = self.v_asked.q.val().get_bit(0);
-            self.load_address.next = self.v_address.q.val();
+            self.load_address.next = self.even_v_address.q.val();
+            if self.v_asked.q.val().get_bit(0) {
+                self.load_address.next = self.odd_v_address.q.val();
+            }
+        }
+        self.page_v_address.next = self.page.q.val() + bit_cast::<32, 16>(self.half_beats.val());
+        self.open_place.next = self.opened_pages.q.val().get_bits::<2>(0);
+        self.oldest_place.next = self.v_released.q.val().get_bits::<2>(0);
+        self.oldest_index.next = self.index.q.val();
+        for i in 0..4 {
+            self.indexes[i].clock.next = self.clock.val();
+            self.indexes[i].d.next = self.indexes[i].q.val();
+            if (self.load_ready.val() & self.k_wants.val()) & (self.open_place.val() == i.to_bits()) {
+                self.indexes[i].d.next = self.index.q.val();
+            }
+            if (self.opened_pages.q.val() != self.v_released.q.val()) & (self.oldest_place.val() == i.to_bits()) {
+                self.oldest_index.next = self.indexes[i].q.val();
+            }
         }
         if self.load_ready.val() {
-            if self.v_wants.val() {
-                self.v_pending.d.next = false;
-                self.v_asked.d.next = self.v_asked.q.val() + 1;
-            } else if self.k_wants.val() {
-                self.v_pending.d.next = true;
-                self.v_address.d.next = self.page.q.val() + bit_cast::<32, 16>(self.half_beats.val());
-                self.page.d.next = self.page.q.val() + (bit_cast::<32, 16>(self.half_beats.val()) << 1);
+            if self.k_wants.val() {
+                self.page.d.next = self.page_v_address.val() + bit_cast::<32, 16>(self.half_beats.val());
                 self.position.d.next = self.position.q.val() + self.step.q.val();
                 self.pages_left.d.next = self.pages_left.q.val() - 1;
                 self.opened_pages.d.next = self.opened_pages.q.val() + 1;
                 if self.opened_pages.q.val().get_bit(0) {
                     self.odd_position.d.next = self.position.q.val();
+                    self.odd_v_address.d.next = self.page_v_address.val();
                 } else {
                     self.even_position.d.next = self.position.q.val();
+                    self.even_v_address.d.next = self.page_v_address.val();
                 }
+            } else if self.v_wants.val() {
+                self.v_asked.d.next = self.v_asked.q.val() + 1;
             }
         }
         if self.run_valid.val() & self.run_free.val() {
@@ -148,6 +178,7 @@ impl Logic for PageStream {
             self.page.d.next = self.run_page.val();
             self.position.d.next = self.run_position.val();
             self.step.d.next = self.run_step.val();
+            self.index.d.next = self.run_index.val();
         }
         if self.k_done.val() {
             self.k_loaded_pages.d.next = self.k_loaded_pages.q.val() + 1;
@@ -192,11 +223,10 @@ impl Logic for PageStream {
         self.k_loaded.next = self.k_loaded_pages.q.val();
         self.v_loaded.next = self.v_loaded_pages.q.val();
         self.more.next = self.pages_left.q.val().any();
-        self.drained.next = (self.run_free.val() & !self.v_pending.q.val())
+        self.drained.next = self.run_free.val()
             & ((self.k_released.q.val() == self.opened_pages.q.val()) & (self.v_released.q.val() == self.opened_pages.q.val()));
         if self.reset.val() | self.clear.val() {
             self.pages_left.d.next = 0.into();
-            self.v_pending.d.next = false;
             self.opened_pages.d.next = 0.into();
             self.v_asked.d.next = 0.into();
             self.k_loaded_pages.d.next = 0.into();
