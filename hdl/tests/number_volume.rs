@@ -327,7 +327,43 @@ fn cancelling(stimulus: &mut Stimulus, exponents: Range<u32>) -> ([u32; 8], [u32
     (a, b)
 }
 
+/// An accumulator and two single bits of the sum: one where the rounding is decided, one at or below the field's last place. Accumulators of the smallest
+/// exponents bring the sum down to where a subnormal result keeps its last place in the field.
+fn near_tie(stimulus: &mut Stimulus) -> DotInput {
+    let exponent = if stimulus.once_in(2) { stimulus.below(2) } else { 1 + stimulus.below(100) };
+    let shift = stimulus.below(5);
+    // Half of the accumulators end in four zeros, so that nothing but the two bits decides.
+    let acc = of_exponent(stimulus, exponent) & if stimulus.once_in(2) { 0xFFFF_FFF0 } else { u32::MAX };
+    let reference = exponent.max(1) + 126 - shift;
+    let (mut a, mut b) = ([0; 8], [0; 8]);
+    for (lane, place) in [7 + stimulus.below(6), stimulus.below(9)].into_iter().enumerate() {
+        // A product of powers of two stands at bit 30 of the field when its exponent is the reference; so this one is bit `place - 1`, and 0 falls out.
+        let t = reference + place - 31;
+        a[lane] = (t / 2) << 10 | stimulus.below(2) << 18;
+        b[lane] = (t - t / 2) << 10;
+    }
+    (acc, shift, false, 3, a, b)
+}
+
+/// Nine addends of one sign close to their largest significands: the sum fills all 36 bits.
+fn widest(stimulus: &mut Stimulus) -> DotInput {
+    let exponent = 1 + stimulus.below(200);
+    let t = exponent + 126;
+    let (mut a, mut b) = ([0; 8], [0; 8]);
+    for lane in 0..8 {
+        let rest = stimulus.below(2) << 18 | 0x3FF;
+        a[lane] = rest | (t / 2) << 10;
+        b[lane] = (rest - stimulus.below(2)) | (t - t / 2) << 10;
+    }
+    (of_exponent(stimulus, exponent) & 0x7FFF_FFFF, stimulus.below(6), false, 0xFF, a, b)
+}
+
 fn dot_input(stimulus: &mut Stimulus) -> DotInput {
+    match stimulus.below(8) {
+        0 | 1 => return near_tie(stimulus),
+        2 => return widest(stimulus),
+        _ => {}
+    }
     let enable = if stimulus.once_in(2) { 0xFF } else { stimulus.below(256) as u8 };
     let shift = [0, 0, stimulus.below(40), stimulus.below(512), 511][stimulus.below(5) as usize];
     let first = stimulus.once_in(8);
