@@ -119,7 +119,7 @@ pub(crate) struct RunOptions {
     /// Seed of the random fan-out.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Tokens to compute, spread evenly over all of them [default: 2 on the RTL, all on the golden machine].
+    /// Tokens to compute, spread evenly over all of them [default: 1 on the RTL, all on the golden machine].
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<usize>,
 }

@@ -14,7 +14,7 @@ use crate::tensors;
 const FANOUT: &[u8] = include_bytes!("../../../testbenches/data/smollm2_fanout_layer0_head0.safetensors");
 
 /// Tokens that the slow simulator carries by default.
-const RTL_TOKENS: usize = 2;
+const RTL_TOKENS: usize = 1;
 
 /// A problem, and what to say about it.
 pub(crate) struct Input {
