@@ -109,6 +109,8 @@ struct Traps {
 
 default_with!(Traps { clock, a, b, c, s, t, precedence, wide_sum, wide_not, narrow, flags, shifted, variable, signed_wide, product, replaced, negated, bit, f0, f1, f2, f3, st16, tt16, late } { one: signed::<8>(1) });
 
+// The missing parentheses are what the test is about.
+#[allow(clippy::precedence)]
 impl Logic for Traps {
     #[hdl_gen]
     fn update(&mut self) {

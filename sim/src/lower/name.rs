@@ -25,7 +25,7 @@ pub(super) fn resolve(text: &str, loops: &Loops) -> Result<String, String> {
             .map(|(i, _)| open + i)
             .ok_or_else(|| text.to_string())?;
         let value =
-            Index { text: rest[open + 1..close].as_bytes(), at: 0, loops }.whole().ok_or_else(|| rest[open + 1..close].to_string())?;
+            Index { text: &rest.as_bytes()[open + 1..close], at: 0, loops }.whole().ok_or_else(|| rest[open + 1..close].to_string())?;
         out.push_str(&rest[..open]);
         out.push('$');
         out.push_str(&value.to_string());

@@ -86,23 +86,23 @@ impl Builder<'_> {
                 self.units[unit].nodes.push(n);
                 continue;
             }
-            if !matches!(node.op, Op::Const(_)) {
-                if let Some(&earlier) = self.kept[class].computed.get(&n) {
-                    let lanes = self.classes[class].lanes;
-                    let image = &mut self.image;
-                    let mut fresh = false;
-                    let slot = *self.kept[class].slots.entry(n).or_insert_with(|| {
-                        fresh = true;
-                        *image += lanes;
-                        *image - lanes
-                    });
-                    if fresh {
-                        self.units[earlier].stores.push((n, slot));
-                    }
-                    self.units[unit].loads.insert(n, slot);
-                    self.units[unit].nodes.push(n);
-                    continue;
+            if !matches!(node.op, Op::Const(_))
+                && let Some(&earlier) = self.kept[class].computed.get(&n)
+            {
+                let lanes = self.classes[class].lanes;
+                let image = &mut self.image;
+                let mut fresh = false;
+                let slot = *self.kept[class].slots.entry(n).or_insert_with(|| {
+                    fresh = true;
+                    *image += lanes;
+                    *image - lanes
+                });
+                if fresh {
+                    self.units[earlier].stores.push((n, slot));
                 }
+                self.units[unit].loads.insert(n, slot);
+                self.units[unit].nodes.push(n);
+                continue;
             }
             stack.push((n, true));
             stack.extend(node.operands().iter().map(|&o| (o, false)));
