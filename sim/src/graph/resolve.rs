@@ -219,14 +219,22 @@ impl Resolver<'_> {
             (0..count).map(move |i| Place::Child(InstanceRef(k), SignalRef(i)))
         });
         for place in own.chain(ports).collect::<Vec<_>>() {
-            let s = signal(self.design, self.module, place);
+            let (design, module) = (self.design, self.module);
+            let s = signal(design, module, place);
             if matches!(s.kind, SignalKind::Local) && !self.executed.drivers.contains_key(&place) {
                 continue;
             }
-            let mut value = Value::new();
-            for w in 0..s.ty.words().len() {
-                value.push(self.word(place, w)?);
-            }
+            let mut words = (0..s.ty.words().len()).map(|w| self.word(place, w));
+            let value = match words.by_ref().collect::<Result<Value, _>>() {
+                Ok(value) => value,
+                // A local that only one branch writes and reads: what it holds elsewhere reaches nothing, so it has no name outside.
+                Err(SimError::Latch { .. }) if matches!(s.kind, SignalKind::Local) => {
+                    drop(words);
+                    self.busy.clear();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let name = match place {
                 Place::Own(_) => s.name.clone(),
                 Place::Child(i, _) => format!("{}${}", self.module.instances[i.0].name, s.name),
