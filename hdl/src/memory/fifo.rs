@@ -34,6 +34,8 @@ pub struct Fifo<const W: usize, const N: usize, const M: usize> {
     used: Signal<Local, Bits<M>>,
     full: Signal<Local, Bit>,
     occupied: Signal<Local, Bit>,
+    /// 2^N: a const generic is no value of a kernel.
+    depth: Constant<Bits<M>>,
 }
 
 impl<const W: usize, const N: usize, const M: usize> Default for Fifo<W, N, M> {
@@ -56,6 +58,7 @@ impl<const W: usize, const N: usize, const M: usize> Default for Fifo<W, N, M> {
             used: Default::default(),
             full: Default::default(),
             occupied: Default::default(),
+            depth: Constant::new(bits(1 << N)),
         }
     }
 }
@@ -65,7 +68,7 @@ impl<const W: usize, const N: usize, const M: usize> Logic for Fifo<W, N, M> {
     fn update(&mut self) {
         dff_setup!(self, clock, written, present, read);
         self.used.next = self.written.q.val() - self.read.q.val();
-        self.full.next = self.used.val().get_bit(N);
+        self.full.next = self.used.val() == self.depth.val();
         self.in_ready.next = !self.full.val();
         self.occupied.next = self.present.q.val() != self.read.q.val();
         self.out_valid.next = self.occupied.val();
