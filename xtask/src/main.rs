@@ -51,7 +51,10 @@ fn test(shell: &Shell, install: bool) -> Result<()> {
     })?;
     stage("tests", || Ok(cmd!(shell, "cargo test --workspace --locked").run()?))?;
     stage("tools", || tools::require(shell, install))?;
-    stage("tests that need hardware tools", || Ok(cmd!(shell, "cargo test --workspace --locked -- --ignored").run()?))?;
+    stage("tests that need hardware tools or a second tensor file", || {
+        let _file = shell.push_env("BRAID_FANOUT", shell.current_dir().join("testbenches/data/smollm2_fanout_layer0_head0.safetensors"));
+        Ok(cmd!(shell, "cargo test --workspace --locked -- --ignored").run()?)
+    })?;
     stage("README", || readme::run(shell))
 }
 

@@ -49,7 +49,7 @@ pub struct Bench<P> {
 }
 
 /// Looks at the settled pins of every cycle, before its clock edge.
-pub type Observer<P> = Box<dyn FnMut(&P, u64)>;
+pub type Observer<P> = Box<dyn FnMut(&mut P, u64)>;
 
 impl<P: SipPins> Bench<P> {
     /// A bench whose channels have `channel_beats` beats of memory each. Unwritten memory reads as NaN. A bus transfer may take `bound` cycles.
@@ -90,7 +90,7 @@ impl<P: SipPins> Bench<P> {
         self.pins.settle();
         let seen = see(&mut self.pins);
         if let Some(observer) = &mut self.observer {
-            observer(&self.pins, self.cycles);
+            observer(&mut self.pins, self.cycles);
         }
         for (pe, channel) in self.channels.iter_mut().enumerate() {
             channel.step(self.pins.channel(pe));

@@ -137,7 +137,6 @@ impl<
         top.connect_all();
         Self { top }
     }
-
 }
 
 impl<

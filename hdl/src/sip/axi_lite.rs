@@ -9,7 +9,7 @@
 
 use rust_hdl::prelude::*;
 
-#[derive(LogicBlock)]
+#[derive(LogicBlock, Default)]
 pub struct AxiLite {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -47,49 +47,6 @@ pub struct AxiLite {
     read_answer: DFF<Bit>,
     read_word: DFF<Bits<32>>,
     both: Signal<Local, Bit>,
-}
-
-impl Default for AxiLite {
-    fn default() -> Self {
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            s_axil_awaddr: Default::default(),
-            s_axil_awvalid: Default::default(),
-            s_axil_awready: Default::default(),
-            s_axil_wdata: Default::default(),
-            s_axil_wstrb: Default::default(),
-            s_axil_wvalid: Default::default(),
-            s_axil_wready: Default::default(),
-            s_axil_bresp: Default::default(),
-            s_axil_bvalid: Default::default(),
-            s_axil_bready: Default::default(),
-            s_axil_araddr: Default::default(),
-            s_axil_arvalid: Default::default(),
-            s_axil_arready: Default::default(),
-            s_axil_rdata: Default::default(),
-            s_axil_rresp: Default::default(),
-            s_axil_rvalid: Default::default(),
-            s_axil_rready: Default::default(),
-            write: Default::default(),
-            write_address: Default::default(),
-            write_data: Default::default(),
-            read_address: Default::default(),
-            read_data: Default::default(),
-            have_address: Default::default(),
-            have_data: Default::default(),
-            address: Default::default(),
-            data: Default::default(),
-            strobe: Default::default(),
-            answer: Default::default(),
-            answer_code: Default::default(),
-            reading: Default::default(),
-            read_from: Default::default(),
-            read_answer: Default::default(),
-            read_word: Default::default(),
-            both: Default::default(),
-        }
-    }
 }
 
 impl Logic for AxiLite {

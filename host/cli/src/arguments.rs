@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
-  braid                                        fan-out of a real model, a slice of it on the RTL
+  braid                                        fan-out of a real model on the RTL
   braid run --engine golden                    all of it, bits without cycles
   braid run --agents 8 --tokens 4 --prefix 64 --rows 4
   braid attend in.safetensors out.safetensors  attention of your own tensors
@@ -50,11 +50,11 @@ const ATTEND_EXAMPLES: &str = "Examples:
 /// Options of the machine, shared by `run` and `attend`.
 #[derive(Args, Clone)]
 pub(crate) struct MachineOptions {
-    /// What computes: the RTL in rust-hdl's simulator, or the golden machine (bits without cycles).
-    #[arg(long, value_enum, default_value_t = EngineName::RustHdl)]
+    /// What computes: the RTL in one of three simulators, or the golden machine (bits without cycles).
+    #[arg(long, value_enum, default_value_t = EngineName::Compiled)]
     pub(crate) engine: EngineName,
     /// Size of the machine.
-    #[arg(long, value_enum, default_value_t = PresetName::Small)]
+    #[arg(long, value_enum, default_value_t = PresetName::Default)]
     pub(crate) preset: PresetName,
     /// Composite commands, or every stage issued and waited for.
     #[arg(long, value_enum, default_value_t = IssueName::Composite)]
@@ -119,7 +119,7 @@ pub(crate) struct RunOptions {
     /// Seed of the random fan-out.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Tokens to compute, spread evenly over all of them [default: 1 on the RTL, all on the golden machine].
+    /// Tokens to compute, spread evenly over all of them [default: all, but 1 in rust-hdl's slow simulator].
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<usize>,
 }
@@ -142,7 +142,11 @@ pub(crate) struct DisasmOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
-    /// RTL, rust-hdl's own simulator.
+    /// RTL as machine code.
+    Compiled,
+    /// RTL in a vector interpreter.
+    Interpreter,
+    /// RTL in rust-hdl's own simulator: slow.
     RustHdl,
     /// Golden machine.
     Golden,
@@ -151,6 +155,8 @@ pub(crate) enum EngineName {
 impl EngineName {
     pub(crate) fn engine(self) -> Engine {
         match self {
+            EngineName::Compiled => Engine::Compiled,
+            EngineName::Interpreter => Engine::Interpreter,
             EngineName::RustHdl => Engine::RustHdl,
             EngineName::Golden => Engine::Golden,
         }

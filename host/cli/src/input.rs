@@ -14,7 +14,7 @@ use crate::tensors;
 const FANOUT: &[u8] = include_bytes!("../../../testbenches/data/smollm2_fanout_layer0_head0.safetensors");
 
 /// Tokens that the slow simulator carries by default.
-const RTL_TOKENS: usize = 1;
+const RUST_HDL_TOKENS: usize = 1;
 
 /// A problem, and what to say about it.
 pub(crate) struct Input {
@@ -45,7 +45,7 @@ pub(crate) fn load(options: &RunOptions) -> Result<Input, Error> {
         (tensors::problem(name, FANOUT, element)?, name.to_string())
     };
     let tokens = problem.q().rows;
-    let wanted = options.rows.unwrap_or(if options.machine.engine == EngineName::Golden { tokens } else { RTL_TOKENS }).min(tokens);
+    let wanted = options.rows.unwrap_or(if options.machine.engine == EngineName::RustHdl { RUST_HDL_TOKENS } else { tokens }).min(tokens);
     if wanted == tokens {
         return Ok(Input { problem, description });
     }

@@ -1,11 +1,13 @@
 //! Machines that run launches.
 //!
 //! * [`golden`]: the functional model; no clock, fast
+//! * [`engine`]: the SIP's pins on braid-sim's engines
 //! * [`rtl`]: the SIP's RTL in a simulator, cycle by cycle
 //! * [`waveform`]: VCD dumps of the RTL
 //! * [`open`]: one of them by name
 #![forbid(unsafe_code)]
 
+pub mod engine;
 pub mod golden;
 pub mod rtl;
 pub mod waveform;
@@ -16,18 +18,26 @@ use braid_hdl::model::{ChannelTiming, RustHdlPins, SipPins};
 use braid_hdl::preset::{BUILD_STACK_BYTES, DefaultSip, SmallSip, TinySip};
 use braid_isa::Geometry;
 use braid_runtime::Device;
+use braid_sim::{Design, SimError};
+use rust_hdl::prelude::Block;
 use thiserror::Error;
 
+pub use engine::EnginePins;
 pub use golden::GoldenDevice;
 pub use rtl::RtlDevice;
 pub use waveform::{Selection, VcdDump, WaveformError};
+use waveform::{Variable, block_values};
 
 /// What simulates the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// The golden machine: bits without cycles.
     Golden,
-    /// The RTL in rust-hdl's own simulator.
+    /// The RTL as machine code (braid-sim's compiled engine).
+    Compiled,
+    /// The RTL in braid-sim's vector interpreter.
+    Interpreter,
+    /// The RTL in rust-hdl's own simulator: slow.
     RustHdl,
 }
 
@@ -36,6 +46,8 @@ impl Engine {
     pub const fn name(self) -> &'static str {
         match self {
             Engine::Golden => "golden",
+            Engine::Compiled => "compiled",
+            Engine::Interpreter => "interpreter",
             Engine::RustHdl => "rust-hdl",
         }
     }
@@ -48,8 +60,11 @@ pub enum OpenError {
     #[error("no preset '{0}'")]
     Preset(String),
     /// The golden machine has no signals.
-    #[error("the golden machine has no signals to dump; choose an RTL engine (--engine rust-hdl)")]
+    #[error("the golden machine has no signals to dump; choose an RTL engine (--engine compiled)")]
     NothingToDump,
+    /// The design cannot be simulated.
+    #[error(transparent)]
+    Simulator(#[from] SimError),
     /// The dump cannot be made.
     #[error(transparent)]
     Waveform(#[from] WaveformError),
@@ -89,24 +104,53 @@ pub fn open(setup: &Setup) -> Result<Box<dyn Device>, OpenError> {
     match (setup.engine, setup.geometry.name) {
         (Engine::Golden, _) if setup.dump.is_some() => Err(OpenError::NothingToDump),
         (Engine::Golden, _) => Ok(Box::new(GoldenDevice::new(setup.geometry, setup.channel_beats))),
-        (Engine::RustHdl, "tiny") => simulated(setup, RustHdlPins::new(Box::<TinySip>::default())),
-        (Engine::RustHdl, "small") => simulated(setup, RustHdlPins::new(Box::<SmallSip>::default())),
-        (Engine::RustHdl, "default") => simulated(setup, RustHdlPins::new(Box::<DefaultSip>::default())),
-        (Engine::RustHdl, name) => Err(OpenError::Preset(name.to_string())),
+        (_, "tiny") => simulated(setup, Box::<TinySip>::default(), RustHdlPins::new),
+        (_, "small") => simulated(setup, Box::<SmallSip>::default(), RustHdlPins::new),
+        (_, "default") => simulated(setup, Box::<DefaultSip>::default(), RustHdlPins::new),
+        (_, name) => Err(OpenError::Preset(name.to_string())),
     }
 }
 
-fn simulated<P: SipPins + 'static>(setup: &Setup, pins: P) -> Result<Box<dyn Device>, OpenError> {
-    let dump = setup.dump.as_ref().map(|d| VcdDump::create(&d.path, pins.design(), d.selection.clone())).transpose()?;
+/// The RTL of a preset in the engine that the setup names.
+fn simulated<B: Block + 'static, P: SipPins + 'static>(
+    setup: &Setup,
+    mut top: Box<B>,
+    rust_hdl: fn(Box<B>) -> P,
+) -> Result<Box<dyn Device>, OpenError> {
+    let create = |top: &dyn Block| setup.dump.as_ref().map(|d| VcdDump::create(&d.path, top, d.selection.clone())).transpose();
+    if setup.engine == Engine::RustHdl {
+        let pins = rust_hdl(top);
+        let dump = create(pins.design())?;
+        let scope = setup.dump.as_ref().map(|d| d.selection.scope.clone()).unwrap_or_default();
+        return Ok(observed(setup, pins, dump, move |pins: &mut P, _: &[Variable]| block_values(pins.design(), &scope)));
+    }
+    top.connect_all();
+    let dump = create(top.as_ref())?;
+    let design = Design::lower(top.as_ref())?;
+    if setup.engine == Engine::Interpreter {
+        let pins = EnginePins::new(design.interpret()?, setup.geometry.pes())?;
+        return Ok(observed(setup, pins, dump, EnginePins::values));
+    }
+    let pins = EnginePins::new(design.compile()?, setup.geometry.pes())?;
+    Ok(observed(setup, pins, dump, EnginePins::values))
+}
+
+/// A device over some pins, with its dump written every cycle.
+fn observed<P: SipPins + 'static>(
+    setup: &Setup,
+    pins: P,
+    dump: Option<VcdDump>,
+    values: impl Fn(&mut P, &[Variable]) -> Vec<String> + 'static,
+) -> Box<dyn Device> {
     let mut device = RtlDevice::new(setup.geometry, pins, setup.channel_beats, setup.timing);
     if let Some(mut dump) = dump {
         device.bench().observe(Box::new(move |pins, cycle| {
-            if let Err(error) = dump.sample(pins.design(), cycle) {
+            if let Err(error) = dump.sample(cycle, |variables| values(pins, variables)) {
                 eprintln!("warning: {error}; the dump ends at cycle {cycle}");
             }
         }));
     }
-    Ok(Box::new(device))
+    Box::new(device)
 }
 
 /// Runs `work` on a thread whose stack is large enough to build any preset.

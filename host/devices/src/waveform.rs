@@ -3,12 +3,11 @@
 //! Values are written line by line as they change, so that a dump that ends early can be read up to its end. Enums are written by
 //! name. A cycle lasts 10 ns; signals change at its start, the clock rises in its middle.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::LineWriter;
 use std::path::{Path, PathBuf};
 
-use rust_hdl::prelude::{Atom, Block, Probe, VCDValue};
+use rust_hdl::prelude::{Atom, Block, Probe, TypeKind, VCDValue};
 use thiserror::Error;
 use vcd::{IdCode, TimescaleUnit, VarType, Writer};
 
@@ -52,11 +51,23 @@ pub struct VcdDump {
     path: PathBuf,
     selection: Selection,
     writer: Writer<LineWriter<File>>,
-    codes: Vec<IdCode>,
-    clocks: Vec<bool>,
-    last: Vec<String>,
+    variables: Vec<Variable>,
     started: bool,
     failed: bool,
+}
+
+/// A signal of the dump.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    code: IdCode,
+    clock: bool,
+    last: String,
+    /// Path from the top, joined by dots.
+    pub path: String,
+    /// Width in bits.
+    pub bits: usize,
+    /// Names of an enum's values.
+    pub names: Option<Vec<String>>,
 }
 
 /// Walks the design and hands the selected atoms on, in a fixed order.
@@ -147,76 +158,112 @@ impl VcdDump {
         let error = |source| WaveformError::File { path: path.to_path_buf(), source };
         let mut writer = Writer::new(LineWriter::new(File::create(path).map_err(error)?));
         let mut result = writer.timescale(1, TimescaleUnit::NS);
-        let (mut codes, mut clocks) = (Vec::new(), Vec::new());
+        let mut variables = Vec::new();
+        let mut scopes: Vec<String> = parents(&selection.scope);
         walk(design, &selection.scope, &mut |event| {
             if result.is_err() {
                 return;
             }
             result = match event {
-                Event::Enter(name) => writer.add_module(name),
-                Event::Leave => writer.upscope(),
+                Event::Enter(name) => {
+                    scopes.push(name.to_string());
+                    writer.add_module(name)
+                }
+                Event::Leave => {
+                    scopes.pop();
+                    writer.upscope()
+                }
                 Event::Atom(name, atom) => {
-                    let kind = if matches!(atom.vcd(), VCDValue::String(_)) { VarType::String } else { VarType::Wire };
+                    let names = match atom.descriptor().kind {
+                        TypeKind::Enum(names) => Some(names.iter().map(|n| n.rsplit("::").next().unwrap_or(n).to_string()).collect()),
+                        _ => None,
+                    };
+                    let kind = if names.is_some() { VarType::String } else { VarType::Wire };
                     writer.add_var(kind, atom.bits() as u32, name, None).map(|code| {
-                        codes.push(code);
-                        clocks.push(atom.bits() == 1 && (name == "clock" || name.ends_with("_clock")));
+                        let path = scopes.iter().skip(1).map(String::as_str).chain([name]).collect::<Vec<_>>().join(".");
+                        let clock = atom.bits() == 1 && (name == "clock" || name.ends_with("_clock"));
+                        variables.push(Variable { code, clock, last: String::new(), path, bits: atom.bits(), names });
                     })
                 }
             };
         });
         result.and_then(|()| writer.enddefinitions()).map_err(error)?;
-        let last = vec![String::new(); codes.len()];
-        Ok(VcdDump { path: path.to_path_buf(), selection, writer, codes, clocks, last, started: false, failed: false })
+        Ok(VcdDump { path: path.to_path_buf(), selection, writer, variables, started: false, failed: false })
     }
 
-    /// Writes what changed in a cycle. An error ends the dump; what was written before stays readable.
+    /// The signals of the dump, in the order in which their values are given.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// Writes what changed in a cycle; `values` gives bits, most significant first, or the name of an enum, of every variable. An error ends the dump; what
+    /// was written before stays readable.
     ///
     /// # Errors
     /// If the file cannot be written, once.
-    pub fn sample(&mut self, design: &dyn Block, cycle: u64) -> Result<(), WaveformError> {
+    pub fn sample(&mut self, cycle: u64, values: impl FnOnce(&[Variable]) -> Vec<String>) -> Result<(), WaveformError> {
         if self.failed || cycle < self.selection.from || self.selection.to.is_some_and(|to| cycle >= to) {
             return Ok(());
         }
-        let written = self.write(design, cycle);
+        let values = values(&self.variables);
+        let written = self.write(values, cycle);
         self.failed = written.is_err();
         written.map_err(|source| WaveformError::File { path: self.path.clone(), source })
     }
 
-    fn write(&mut self, design: &dyn Block, cycle: u64) -> std::io::Result<()> {
-        let mut values = Vec::with_capacity(self.codes.len());
-        walk(design, &self.selection.scope, &mut |event| {
-            if let Event::Atom(_, atom) = event {
-                values.push((atom.vcd(), atom.bits()));
-            }
-        });
+    fn write(&mut self, values: Vec<String>, cycle: u64) -> std::io::Result<()> {
         let start = cycle * CYCLE_NANOSECONDS;
         self.writer.timestamp(start)?;
-        let mut changes: HashMap<usize, String> = HashMap::new();
-        for (i, (value, _)) in values.iter().enumerate() {
-            let value = if self.clocks[i] { "0".to_string() } else { text(value) };
-            if !self.started || value != self.last[i] {
-                changes.insert(i, value);
+        for (variable, value) in self.variables.iter_mut().zip(values) {
+            let value = if variable.clock { "0".to_string() } else { value };
+            if self.started && value == variable.last {
+                continue;
             }
-        }
-        for (i, (value, bits)) in values.iter().enumerate() {
-            let Some(text) = changes.remove(&i) else { continue };
-            let code = self.codes[i];
-            match value {
-                VCDValue::String(name) => self.writer.change_string(code, name)?,
-                _ if *bits == 1 => self.writer.change_scalar(code, text == "1")?,
-                _ => {
-                    let bits: Vec<vcd::Value> = text.chars().map(|c| if c == '1' { vcd::Value::V1 } else { vcd::Value::V0 }).collect();
-                    self.writer.change_vector(code, &bits)?;
-                }
+            if variable.names.is_some() {
+                self.writer.change_string(variable.code, &value)?;
+            } else if variable.bits == 1 {
+                self.writer.change_scalar(variable.code, value == "1")?;
+            } else {
+                let bits: Vec<vcd::Value> = value.chars().map(|c| if c == '1' { vcd::Value::V1 } else { vcd::Value::V0 }).collect();
+                self.writer.change_vector(variable.code, &bits)?;
             }
-            self.last[i] = text;
+            variable.last = value;
         }
         self.started = true;
         self.writer.timestamp(start + CYCLE_NANOSECONDS / 2)?;
-        for i in (0..self.codes.len()).filter(|&i| self.clocks[i]) {
-            self.writer.change_scalar(self.codes[i], true)?;
-            self.last[i] = "1".to_string();
+        for variable in self.variables.iter_mut().filter(|v| v.clock) {
+            self.writer.change_scalar(variable.code, true)?;
+            variable.last = "1".to_string();
         }
         Ok(())
     }
+}
+
+/// The scopes above a chosen one, the top first.
+fn parents(scope: &str) -> Vec<String> {
+    let mut parts: Vec<String> = std::iter::once("sip").chain(scope.split('.')).filter(|p| !p.is_empty()).map(String::from).collect();
+    if !scope.is_empty() {
+        parts.pop();
+    }
+    if scope.is_empty() { Vec::new() } else { parts }
+}
+
+/// Values of the selected signals of a block that rust-hdl itself simulates.
+pub fn block_values(design: &dyn Block, scope: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    walk(design, scope, &mut |event| {
+        if let Event::Atom(_, atom) = event {
+            let value = text(&atom.vcd());
+            values.push(value.rsplit("::").next().unwrap_or(&value).to_string());
+        }
+    });
+    values
+}
+
+/// A value as the dump wants it: bits, or the name of an enum.
+pub fn value_text(variable: &Variable, words: &[u64]) -> String {
+    if let Some(names) = &variable.names {
+        return names.get(words[0] as usize).cloned().unwrap_or_else(|| words[0].to_string());
+    }
+    (0..variable.bits).rev().map(|bit| if words[bit / 64] >> (bit % 64) & 1 == 1 { '1' } else { '0' }).collect()
 }

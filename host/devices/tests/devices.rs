@@ -47,8 +47,10 @@ fn rtl_and_golden_give_the_same_bits() {
         (problem(1, 1, 1, 0, 16), Issue::Composite),
     ] {
         let golden = run(&problem, Geometry::TINY, Engine::Golden, issue);
-        let rtl = run(&problem, Geometry::TINY, Engine::RustHdl, issue);
+        let rtl = run(&problem, Geometry::TINY, Engine::Compiled, issue);
         assert_eq!(golden.o, rtl.o);
+        let interpreted = run(&problem, Geometry::TINY, Engine::Interpreter, issue);
+        assert_eq!((&interpreted.o, interpreted.report.cycles()), (&rtl.o, rtl.report.cycles()));
         assert_eq!(golden.lse.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), rtl.lse.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
         assert!(rtl.report.cycles() > 0);
     }
