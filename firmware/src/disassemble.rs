@@ -52,7 +52,12 @@ mod tests {
                     active: 32,
                 },
             },
-            Command { wait: false, interleave: true, mask: 0x0F, operation: Operation::Attend { page: 512, position: 16, pages: 4, stride: 32 } },
+            Command {
+                wait: false,
+                interleave: true,
+                mask: 0x0F,
+                operation: Operation::Attend { page: 512, position: 16, pages: 4, stride: 32 },
+            },
             Command { wait: false, interleave: false, mask: 1, operation: Operation::Merge { first_round: 0, rounds: 5 } },
         ];
         let mut words: Vec<[u32; 4]> = commands.iter().map(Command::encode).collect();

@@ -130,7 +130,12 @@ impl FusedAttention {
             for (relative, run, mask) in groups {
                 let shared = mask.count_ones() > 1;
                 let Run { page, position, pages, stride } = if shared { relative.unwrap_or(run) } else { run };
-                list.push(Command { wait: false, interleave: shared, mask, operation: Operation::Attend { page, position, pages, stride } });
+                list.push(Command {
+                    wait: false,
+                    interleave: shared,
+                    mask,
+                    operation: Operation::Attend { page, position, pages, stride },
+                });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::geometry::{BEAT_BYTES, Geometry, LANES, TILE};
 
-/// Beats of one page: K row-major [position][d], then V transposed [d][position].
+/// Beats of one page: K row-major \[position\]\[d\], then V transposed \[d\]\[position\].
 pub const fn page_beats(head_dim: usize) -> usize {
     2 * TILE * head_dim / LANES
 }

@@ -6,9 +6,9 @@ pub const ID: u32 = 0x000;
 pub const ID_VALUE: u32 = 0x4252_4149;
 /// Command-set version.
 pub const VERSION: u32 = 0x004;
-/// CUBEs [7:0], PEs per CUBE [15:8], rows per tile [23:16], lanes [31:24].
+/// CUBEs \[7:0\], PEs per CUBE \[15:8\], rows per tile \[23:16\], lanes \[31:24\].
 pub const GEOMETRY: u32 = 0x008;
-/// Row-store rows [15:0], largest head dimension [31:16].
+/// Row-store rows \[15:0\], largest head dimension \[31:16\].
 pub const LIMITS: u32 = 0x00C;
 /// Words of shared SRAM per CUBE.
 pub const SRAM_WORDS: u32 = 0x010;
@@ -38,7 +38,7 @@ pub const COMMAND_BASE: u32 = 0x024;
 pub const CYCLES_LO: u32 = 0x028;
 /// Cycles from the doorbell to completion, bits 47:32.
 pub const CYCLES_HI: u32 = 0x02C;
-/// Counter [7:0], global PE index [15:8]. Read and write.
+/// Counter \[7:0\], global PE index \[15:8\]. Read and write.
 pub const COUNTER_SELECT: u32 = 0x030;
 /// Selected counter, bits 31:0.
 pub const COUNTER_LO: u32 = 0x034;

@@ -7,7 +7,7 @@
 //! Latency 5 cycles, one value a cycle. Relative error at most 2^-17; results below 2^-126 are +0.
 //!
 //! The argument becomes a fixed-point number with 18 fraction bits: 8 choose the chord, 10 the place on it. A table entry is
-//! {slope [36:22], base [21:0]}, one block RAM.
+//! {slope \[36:22\], base \[21:0\]}, one block RAM.
 
 use rust_hdl::prelude::*;
 

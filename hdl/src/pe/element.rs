@@ -67,7 +67,7 @@ pub struct ProcessingElement<
     pub failed: Signal<Out, Bit>,
     /// Something moved in the cycle before.
     pub progress: Signal<Out, Bit>,
-    /// Code [7:0], command index [31:8].
+    /// Code \[7:0\], command index \[31:8\].
     pub status: Signal<Out, Bits<32>>,
     pub fetch_valid: Signal<Out, Bit>,
     pub fetch: Signal<Out, FetchRequest>,
