@@ -5,7 +5,11 @@
 //! * [`package`]: the SIP itself
 
 pub mod axi_data;
+#[cfg(test)]
+mod axi_data_tests;
 pub mod axi_lite;
+#[cfg(test)]
+mod axi_lite_tests;
 pub mod package;
 pub mod registers;
 

@@ -378,3 +378,39 @@ impl<
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::{BUILD_STACK_BYTES, DefaultSip, SmallSip, TinySip};
+    use crate::testing::cycle;
+    use braid_isa::register;
+
+    fn check<const CUBES: usize, const TOTAL: usize>(registers: &mut Registers<CUBES, TOTAL>, geometry: &Geometry) {
+        registers.connect_all();
+        let mut read = |address: u32| {
+            registers.read_address.next = bits(address.into());
+            cycle(registers, |r, c| r.clock.next = c);
+            registers.read_data.val().to_u32() as usize
+        };
+        assert_eq!(read(register::ID), register::ID_VALUE as usize);
+        let counts = read(register::GEOMETRY);
+        let fields = [0, 8, 16, 24].map(|at| counts >> at & 0xFF);
+        assert_eq!(fields, [geometry.cubes, geometry.pes_per_cube, geometry.rows, braid_isa::LANES], "{}", geometry.name);
+        let limits = read(register::LIMITS);
+        assert_eq!([limits & 0xFFFF, limits >> 16], [geometry.max_rows, geometry.max_head_dim], "{}", geometry.name);
+        assert_eq!(read(register::SRAM_WORDS), geometry.sram_words, "{}", geometry.name);
+        assert_eq!(read(register::TIMEOUT), register::TIMEOUT_RESET as usize);
+    }
+
+    #[test]
+    fn the_registers_of_every_preset_report_its_geometry() {
+        let build = || {
+            check(&mut Box::<TinySip>::default().registers, &Geometry::TINY);
+            check(&mut Box::<SmallSip>::default().registers, &Geometry::SMALL);
+            check(&mut Box::<DefaultSip>::default().registers, &Geometry::DEFAULT);
+        };
+        let thread = std::thread::Builder::new().stack_size(BUILD_STACK_BYTES).spawn(build).expect("a thread");
+        thread.join().expect("the presets agree");
+    }
+}
