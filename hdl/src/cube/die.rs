@@ -323,6 +323,9 @@ impl<
                 self.settled.d.next = self.settled.q.val() + 1;
             }
         }
+        if self.start.val() {
+            self.settled.d.next = 0.into();
+        }
         self.done.next = self.settled.q.val().all();
 
         // ---- multicast of Q tiles and row tables

@@ -90,6 +90,9 @@ pub struct AxiData<const CUBES: usize, const PES: usize> {
     ready: Signal<Local, Bit>,
     lane: Signal<Local, Bits<4>>,
     use_bus: Signal<Local, Bit>,
+    drained: Signal<Local, Bit>,
+    reset1: DFF<Bit>,
+    stop: Signal<Local, Bit>,
     arrived: Signal<Local, Bit>,
     arrived_data: Signal<Local, Bits<128>>,
     next_address: Signal<Local, Bits<40>>,
@@ -162,6 +165,9 @@ impl<const CUBES: usize, const PES: usize> Default for AxiData<CUBES, PES> {
             ready: Default::default(),
             lane: Default::default(),
             use_bus: Default::default(),
+            drained: Default::default(),
+            reset1: Default::default(),
+            stop: Default::default(),
             arrived: Default::default(),
             arrived_data: Default::default(),
             next_address: Default::default(),
@@ -172,7 +178,7 @@ impl<const CUBES: usize, const PES: usize> Default for AxiData<CUBES, PES> {
 impl<const CUBES: usize, const PES: usize> Logic for AxiData<CUBES, PES> {
     #[hdl_gen]
     fn update(&mut self) {
-        dff_setup!(self, clock, state, address, left, id, good, failed, word, word_code);
+        dff_setup!(self, clock, state, address, left, id, good, failed, word, word_code, reset1);
         // ---- where the address leads
         self.channel.next = self.address.q.val().get_bit(39);
         self.index.next = self.address.q.val().get_bits::<7>(32);
@@ -198,6 +204,8 @@ impl<const CUBES: usize, const PES: usize> Logic for AxiData<CUBES, PES> {
         if self.channel.val() {
             self.split.next = false;
         }
+        self.reset1.d.next = self.reset.val();
+        self.stop.next = self.reset.val() | self.reset1.q.val();
         self.use_bus.next = false;
         if self.state.q.val() == AxiDataState::Write {
             self.use_bus.next = (self.s_axi_wvalid.val() & self.legal.val()) & !self.split.val();
@@ -205,13 +213,18 @@ impl<const CUBES: usize, const PES: usize> Logic for AxiData<CUBES, PES> {
         if self.state.q.val() == AxiDataState::Ask {
             self.use_bus.next = self.legal.val();
         }
+        if self.stop.val() {
+            self.use_bus.next = false;
+        }
+        self.drained.next = true;
         self.ready.next = false;
         self.arrived.next = false;
         self.arrived_data.next = 0.into();
         for c in 0..CUBES {
+            self.drained.next = self.drained.val() & self.host_ready[c].val();
             self.host_valid[c].next = self.use_bus.val() & (self.cube.val() == c.to_bits());
             if self.cube.val() == c.to_bits() {
-                self.ready.next = self.host_ready[c].val();
+                self.ready.next = self.host_ready[c].val() & !self.stop.val();
                 self.arrived.next = self.host_read_valid[c].val();
                 self.arrived_data.next = self.host_read_data[c].val();
             }
@@ -263,8 +276,8 @@ impl<const CUBES: usize, const PES: usize> Logic for AxiData<CUBES, PES> {
                 }
             }
             AxiDataState::WriteAnswer => {
-                self.s_axi_bvalid.next = true;
-                if self.s_axi_bready.val() {
+                self.s_axi_bvalid.next = self.drained.val();
+                if self.s_axi_bready.val() & self.drained.val() {
                     self.state.d.next = AxiDataState::Idle;
                 }
             }
@@ -296,8 +309,11 @@ impl<const CUBES: usize, const PES: usize> Logic for AxiData<CUBES, PES> {
                 }
             }
         }
-        if self.reset.val() {
-            self.state.d.next = AxiDataState::Idle;
+        if self.reset.val() & (self.state.q.val() == AxiDataState::Wait) {
+            self.good.d.next = false;
+            self.word.d.next = 0.into();
+            self.word_code.d.next = 2.into();
+            self.state.d.next = AxiDataState::ReadAnswer;
         }
     }
 }

@@ -251,7 +251,7 @@ impl<
         self.s_axil_rvalid.next = self.axi_lite.s_axil_rvalid.val();
         self.axi_lite.s_axil_rready.next = self.s_axil_rready.val();
         self.axi_data.clock.next = self.clock.val();
-        self.axi_data.reset.next = false;
+        self.axi_data.reset.next = self.registers.reset.val();
         self.axi_data.channel_beats.next = self.registers.channel_beats.val();
         self.axi_data.sram_words.next = self.sram_words.val();
         self.axi_data.s_axi_awid.next = self.s_axi_awid.val();
