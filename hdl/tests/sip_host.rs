@@ -1,4 +1,4 @@
-//! The tiny SIP as its host sees it between and around launches.
+//! The tiny SIP as its host sees it between and around launches: several launches without a reset, writes right before the doorbell, a port that must stay alive.
 
 use braid_golden::format::Format;
 use braid_golden::machine::Machine;
@@ -109,6 +109,52 @@ fn launches_with_a_reset_between_them_leave_no_trace_under_random_stalls() {
         assert_eq!(end(&mut bench), register::STATUS_DONE);
         assert!(output(&mut bench) == expected(&page), "launch {number}");
     }
+}
+
+#[test]
+fn a_launch_after_a_good_one_needs_no_reset_and_takes_the_same_cycles() {
+    let mut bench = bench(ChannelTiming::default(), 1_000);
+    prepare(&mut bench);
+    let mut cycles = Vec::new();
+    for value in [1.0, -2.0, 0.5] {
+        let page = page(value);
+        bench.write(HostAddress::Channel { pe: 0, byte: 0 }, &page).expect("a write within memory");
+        bench.write(HostAddress::sram_word(0, OUTPUT), &[0; OUTPUT_WORDS * 16]).expect("a write within memory");
+        bench.launch().expect("the control port answers");
+        assert_eq!(end(&mut bench), register::STATUS_DONE);
+        assert!(output(&mut bench) == expected(&page), "the output of the page of {value}");
+        cycles.push(bench.read_register(register::CYCLES_LO).expect("the control port answers"));
+    }
+    assert!(cycles[0] > 100 && cycles.iter().all(|&c| c == cycles[0]), "{cycles:?}");
+}
+
+#[test]
+fn a_channel_write_that_was_answered_is_seen_by_the_launch_behind_it() {
+    let mut bench = bench(ChannelTiming { latency: 1, stall_once_in: 2, seed: 7 }, 1_000);
+    prepare(&mut bench);
+    for try_ in 0..8 {
+        bench.write_register(register::CONTROL, register::CONTROL_RESET).expect("the control port answers");
+        bench.run(16);
+        let page = page(try_ as f32 / 16.0);
+        bench.write(HostAddress::Channel { pe: 0, byte: 0 }, &page).expect("a write within memory");
+        bench.launch().expect("the control port answers");
+        assert_eq!(end(&mut bench), register::STATUS_DONE);
+        assert!(output(&mut bench) == expected(&page), "try {try_}");
+    }
+}
+
+#[test]
+fn a_soft_reset_frees_a_data_port_that_waits_for_dead_memory() {
+    let mut bench = bench(ChannelTiming::default(), 300);
+    bench.write(HostAddress::sram_word(1, 9), &[7; 16]).expect("a write within memory");
+    bench.channel(2).kill();
+    let mut bytes = [0; 16];
+    let dead = bench.read(HostAddress::Channel { pe: 2, byte: 0 }, &mut bytes);
+    assert!(matches!(dead, Err(BusError::NoAnswer { .. } | BusError::Refused { .. })), "{dead:?}");
+    bench.write_register(register::CONTROL, register::CONTROL_RESET).expect("the control port answers");
+    bench.run(16);
+    bench.read(HostAddress::sram_word(1, 9), &mut bytes).expect("the data port lives");
+    assert_eq!(bytes, [7; 16]);
 }
 
 #[test]
