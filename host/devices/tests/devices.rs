@@ -83,3 +83,48 @@ fn what_does_not_fit_is_an_error_that_names_the_limit() {
     assert!(error(&problem(1, 1, 1, 16, 130), device.as_mut()).contains("larger than the 128 columns"));
     assert!(error(&problem(1, 1, 1, 400, 16), device.as_mut()).contains("400 positions"));
 }
+
+/// One machine after the other problem, without a reset in between: random shapes, ranges and memory stalls.
+#[test]
+fn random_shapes_one_after_the_other_give_the_golden_bits() {
+    let mut seed = 0x5EED_u64;
+    let mut below = move |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    for (geometry, problems) in [(Geometry::TINY, 16), (Geometry::SMALL, 6)] {
+        let stalled =
+            Setup { timing: ChannelTiming { latency: 7, stall_once_in: 3, seed: 5 }, ..setup(geometry, Engine::Compiled, 1 << 13) };
+        let shapes: Vec<[usize; 5]> = (0..problems)
+            .map(|_| {
+                let (kv_heads, group) = (1 + below(2) as usize, 1 + below(8) as usize);
+                [1 + below(40) as usize, kv_heads * group, kv_heads, below(301) as usize, 16 << below(4)]
+            })
+            .collect();
+        let ranges: Vec<Vec<Vec<std::ops::Range<u32>>>> = shapes
+            .iter()
+            .map(|&[rows, _, _, positions, _]| {
+                let mut range = || {
+                    let (a, b) = (below(positions as u64 + 1) as u32, below(positions as u64 + 1) as u32);
+                    a.min(b)..a.max(b)
+                };
+                (0..rows).map(|row| (0..row % 7).map(|_| range()).collect()).collect()
+            })
+            .collect();
+        with_stack(|| {
+            let mut rtl = open(&stalled).expect("a preset");
+            let mut golden = open(&setup(geometry, Engine::Golden, 1 << 13)).expect("a preset");
+            for (&[rows, q_heads, kv_heads, positions, head_dim], ranges) in shapes.iter().zip(ranges) {
+                let whole = problem(rows, q_heads, kv_heads, positions, head_dim);
+                let problem = Problem::new(whole.q().clone(), whole.k().clone(), whole.v().clone(), ranges).expect("a problem that fits");
+                let run = |device: &mut dyn braid_runtime::Device| {
+                    execute(device, &problem, &Options::default(), &mut |_| ()).expect("the launch ends")
+                };
+                let (expected, got) = (run(golden.as_mut()), run(rtl.as_mut()));
+                assert_eq!(expected.o, got.o, "{rows} rows, {q_heads} over {kv_heads} heads, {positions} positions, d = {head_dim}");
+                let bits = |lse: &[f32]| lse.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&expected.lse), bits(&got.lse));
+            }
+        });
+    }
+}
