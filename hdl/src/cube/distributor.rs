@@ -65,6 +65,7 @@ pub struct Distributor<const PES: usize> {
     mask: Signal<Local, Bits<PES>>,
     ready: Signal<Local, Bit>,
     quiet: Signal<Local, Bit>,
+    waits: Signal<Local, Bit>,
     fails: Signal<Local, Bit>,
     fail_code: Signal<Local, Bits<8>>,
     watchdog: Watchdog,
@@ -105,6 +106,7 @@ impl<const PES: usize> Default for Distributor<PES> {
             mask: Default::default(),
             ready: Default::default(),
             quiet: Default::default(),
+            waits: Default::default(),
             fails: Default::default(),
             fail_code: Default::default(),
             watchdog: Default::default(),
@@ -128,7 +130,7 @@ impl<const PES: usize> Logic for Distributor<PES> {
         self.watchdog.clock.next = self.clock.val();
         self.watchdog.reset.next = self.reset.val();
         self.watchdog.limit.next = self.timeout.val();
-        self.watchdog.waiting.next = false;
+        self.waits.next = false;
         match self.state.q.val() {
             DistributorState::Idle => {}
             DistributorState::Fetch => {
@@ -148,7 +150,7 @@ impl<const PES: usize> Logic for Distributor<PES> {
                 self.state.d.next = DistributorState::Deliver;
             }
             DistributorState::Deliver => {
-                self.watchdog.waiting.next = !self.progress.val();
+                self.waits.next = !self.progress.val();
                 if !self.mask.val().any() | (self.word.q.val().get_bits::<8>(16) & !self.all.val()).any() {
                     self.fails.next = true;
                     self.fail_code.next = 12.into();
@@ -172,7 +174,7 @@ impl<const PES: usize> Logic for Distributor<PES> {
                 }
             }
             DistributorState::Wait => {
-                self.watchdog.waiting.next = !self.progress.val();
+                self.waits.next = !self.progress.val();
                 if self.quiet.val() {
                     self.state.d.next = DistributorState::Fetch;
                 }
@@ -180,13 +182,19 @@ impl<const PES: usize> Logic for Distributor<PES> {
             DistributorState::Ended => {}
             DistributorState::Failed => {}
         }
-        if self.watchdog.expired.val() {
+        // A wait that ends in the cycle in which it expires, because the PE has stopped by itself, is none.
+        self.watchdog.waiting.next = self.waits.val();
+        if self.watchdog.expired.val() & self.waits.val() {
             self.fails.next = true;
             self.fail_code.next = 11.into();
         }
         if self.fails.val() {
             self.status_code.d.next = self.fail_code.val();
             self.status_index.d.next = self.index.q.val();
+            if self.state.q.val() == DistributorState::Wait {
+                // the command that is waited for is counted already
+                self.status_index.d.next = self.index.q.val() - 1;
+            }
             self.command_valid.next = 0.into();
             self.state.d.next = DistributorState::Failed;
         } else if self.abort.val() & ((self.state.q.val() != DistributorState::Idle) & (self.state.q.val() != DistributorState::Failed)) {

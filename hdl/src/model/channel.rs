@@ -92,9 +92,14 @@ impl MemoryChannel {
         self.size_beats
     }
 
-    /// Stops answering, as broken memory does.
+    /// Stops answering, as broken memory does. Requests are taken all the same.
     pub fn kill(&mut self) {
         self.dead = true;
+    }
+
+    /// Answers again, what was asked for in between first.
+    pub fn revive(&mut self) {
+        self.dead = false;
     }
 
     /// What the PE sees now.
@@ -134,7 +139,7 @@ impl MemoryChannel {
     /// One clock cycle: `inputs` is what the PE drives while it sees [`MemoryChannel::outputs`].
     pub fn step(&mut self, inputs: ChannelInputs) {
         self.cycle += 1;
-        if self.outputs.request_ready && inputs.request_valid && !self.dead {
+        if self.outputs.request_ready && inputs.request_valid {
             if inputs.request_write {
                 let start = inputs.request_address as usize * BEAT_BYTES;
                 for (i, byte) in inputs.write_data.to_le_bytes().into_iter().enumerate() {
@@ -153,6 +158,7 @@ impl MemoryChannel {
         if !self.outputs.read_valid
             && let Some(&(from, address)) = self.answers.front()
             && from <= self.cycle
+            && !self.dead
             && !self.stalls()
         {
             self.answers.pop_front();
@@ -286,5 +292,18 @@ mod tests {
             channel.step(ChannelInputs { request_valid: true, request_beats: 1, read_ready: true, ..Default::default() });
             assert!(!channel.outputs().read_valid);
         }
+    }
+
+    #[test]
+    fn revived_memory_answers_what_was_asked_for_in_between() {
+        let mut channel = MemoryChannel::new(64, ChannelTiming { latency: 1, ..Default::default() }, 0xFF);
+        channel.write_bytes(3 * BEAT_BYTES, &[7; BEAT_BYTES]);
+        channel.kill();
+        channel.step(ChannelInputs { request_valid: true, request_address: 3, request_beats: 1, read_ready: true, ..Default::default() });
+        (0..20).for_each(|_| channel.step(ChannelInputs { read_ready: true, ..Default::default() }));
+        assert!(!channel.outputs().read_valid);
+        channel.revive();
+        channel.step(ChannelInputs { read_ready: true, ..Default::default() });
+        assert_eq!((channel.outputs().read_valid, channel.outputs().read_data), (true, u128::from_le_bytes([7; BEAT_BYTES])));
     }
 }

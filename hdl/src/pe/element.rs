@@ -561,7 +561,7 @@ impl<
         self.watchdog.limit.next = self.timeout.val();
         self.control.expired.next = self.watchdog.expired.val();
         self.cause.next = 7.into();
-        if self.dma.busy.val() {
+        if self.dma.busy.val() | (self.dma.load_valid.val() & !self.dma.load_ready.val()) {
             self.cause.next = 6.into();
         }
         if self.merge.busy.val() {

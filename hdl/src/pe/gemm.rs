@@ -90,6 +90,7 @@ pub struct GemmSequencer {
     next_block: Signal<Local, Bits<4>>,
     flight: [DFF<Flight>; 9],
     launched: Signal<Local, Flight>,
+    bubble: Signal<Local, Flight>,
     operand_control: DFF<OperandControl>,
     stage: Signal<Local, Flight>,
     in_flight: Signal<Local, Bit>,
@@ -190,7 +191,17 @@ impl Logic for GemmSequencer {
             self.in_flight.next = self.in_flight.val() | self.stage.val().valid;
         }
         self.busy.next = self.in_flight.val();
+        // What is in flight at a reset must not report to whoever was reset as well.
+        self.bubble.next = self.launched.val();
+        self.bubble.next.valid = false;
+        for i in 0..9 {
+            if self.reset.val() {
+                self.flight[i].d.next = self.bubble.val();
+            }
+        }
         if self.reset.val() {
+            self.qk_end.d.next = false;
+            self.pv_end.d.next = false;
             self.current_valid.d.next = false;
             self.following_valid.d.next = false;
             self.block.d.next = 0.into();

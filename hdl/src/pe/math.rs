@@ -89,6 +89,7 @@ pub struct MathEngine<const MASKS: usize> {
     operation_ends: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
     launched: Signal<Local, Score>,
+    bubble: Signal<Local, Score>,
     pipe: [DFF<Score>; 41],
     stage: Signal<Local, Score>,
     any_valid: Signal<Local, Bit>,
@@ -169,6 +170,7 @@ impl<const MASKS: usize> Default for MathEngine<MASKS> {
             operation_ends: Default::default(),
             accept: Default::default(),
             launched: Default::default(),
+            bubble: Default::default(),
             pipe: std::array::from_fn(|_| Default::default()),
             stage: Default::default(),
             any_valid: Default::default(),
@@ -349,6 +351,14 @@ impl<const MASKS: usize> Logic for MathEngine<MASKS> {
             self.any_valid.next = self.any_valid.val() | self.stage.val().valid;
         }
         self.busy.next = self.any_valid.val();
+        // What is in flight at a reset must not report to whoever was reset as well.
+        self.bubble.next = self.launched.val();
+        self.bubble.next.valid = false;
+        for i in 0..41 {
+            if self.reset.val() {
+                self.pipe[i].d.next = self.bubble.val();
+            }
+        }
         if self.reset.val() {
             self.active.d.next = false;
             self.row.d.next = 0.into();

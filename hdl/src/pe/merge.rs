@@ -208,6 +208,7 @@ pub struct MergeEngine<const ROWS: usize, const BEAT: usize> {
     arrived: DFF<Bits<BEAT>>,
     beat: [DFF<MergeBeat>; 12],
     taken: Signal<Local, MergeBeat>,
+    bubble: Signal<Local, MergeBeat>,
     stage: Signal<Local, MergeBeat>,
     in_flight: Signal<Local, Bit>,
     m_row_tile: DFF<Bits<16>>,
@@ -294,6 +295,7 @@ impl<const ROWS: usize, const BEAT: usize> Default for MergeEngine<ROWS, BEAT> {
             arrived: Default::default(),
             beat: Default::default(),
             taken: Default::default(),
+            bubble: Default::default(),
             stage: Default::default(),
             in_flight: Default::default(),
             m_row_tile: Default::default(),
@@ -516,12 +518,19 @@ impl<const ROWS: usize, const BEAT: usize> Logic for MergeEngine<ROWS, BEAT> {
             self.own_first.d.next = 0.into();
             self.own_end.d.next = self.settings.val().head_dim;
         }
+        // What is in flight at a reset must not land in the next launch.
+        self.bubble.next = self.taken.val();
+        self.bubble.next.valid = false;
+        for i in 0..12 {
+            if self.reset.val() {
+                self.beat[i].d.next = self.bubble.val();
+            }
+        }
         if self.reset.val() {
             self.running.d.next = false;
             self.entering.d.next = false;
             self.m_wait.d.next = 0.into();
             self.sending1.d.next = false;
-            self.beat[0].d.next.valid = false;
         }
     }
 }

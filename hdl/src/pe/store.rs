@@ -101,6 +101,7 @@ pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
     opens: Signal<Local, Bit>,
     issue: Signal<Local, Bit>,
     launched: Signal<Local, StoreElement>,
+    bubble: Signal<Local, StoreElement>,
     multiply: Multiply32,
     pipe: [DFF<StoreElement>; 5],
     product: Signal<Local, Bits<32>>,
@@ -172,6 +173,7 @@ impl<const ROWS: usize, const BEAT: usize> Default for StoreEngine<ROWS, BEAT> {
             opens: Default::default(),
             issue: Default::default(),
             launched: Default::default(),
+            bubble: Default::default(),
             multiply: Default::default(),
             pipe: Default::default(),
             product: Default::default(),
@@ -417,12 +419,19 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
         self.store_data.next = self.queue.out_data.val().get_bits::<128>(24);
         self.progress.next = (self.closed.val() | self.issue.val()) | (self.state.q.val() == StoreState::Divide);
         self.busy.next = self.state.q.val() != StoreState::Idle;
+        // What is in flight at a reset must not land in the next launch.
+        self.bubble.next = self.launched.val();
+        self.bubble.next.valid = false;
+        for i in 0..5 {
+            if self.reset.val() {
+                self.pipe[i].d.next = self.bubble.val();
+            }
+        }
         if self.reset.val() {
             self.state.d.next = StoreState::Idle;
             self.outstanding.d.next = 0.into();
             self.packed.d.next = 0.into();
             self.enables.d.next = 0.into();
-            self.pipe[0].d.next.valid = false;
         }
     }
 }
