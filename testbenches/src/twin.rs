@@ -4,7 +4,7 @@ use std::sync::{LazyLock, Mutex};
 
 use braid_devices::{EnginePins, with_stack};
 use braid_golden::machine::{Machine, Outcome};
-use braid_hdl::model::{Bench, ChannelTiming, MemoryChannel, RustHdlPins, SipPins};
+use braid_hdl::model::{Bench, ChannelTiming, RustHdlPins, SipPins};
 use braid_hdl::preset::TinySip;
 use braid_isa::layout::HostAddress;
 use braid_isa::{Counter, Status, register};
@@ -44,7 +44,6 @@ pub struct Ending {
 pub struct Twin<P> {
     bench: Bench<P>,
     machine: Machine,
-    timing: ChannelTiming,
     timeout: u32,
 }
 
@@ -75,7 +74,7 @@ impl<P: SipPins> Twin<P> {
         let mut bench = Bench::new(pins, CHANNEL_BEATS, timing, BUS_BOUND);
         bench.write_register(register::CHANNEL_BEATS, CHANNEL_BEATS).expect("the control port answers");
         bench.write_register(register::TIMEOUT, timeout).expect("the control port answers");
-        Twin { bench, machine: Machine::new(GEOMETRY, CHANNEL_BEATS), timing, timeout }
+        Twin { bench, machine: Machine::new(GEOMETRY, CHANNEL_BEATS), timeout }
     }
 
     /// Writes bytes into both.
@@ -103,9 +102,9 @@ impl<P: SipPins> Twin<P> {
         self.bench.channel(pe).kill();
     }
 
-    /// Puts new, empty memory behind a PE's channel; the golden machine keeps its bytes until the next load.
-    pub fn replace_channel(&mut self, pe: usize) {
-        *self.bench.channel(pe) = MemoryChannel::new(CHANNEL_BEATS, self.timing, 0xFF);
+    /// Has it answer again, what was asked for in between first.
+    pub fn revive_channel(&mut self, pe: usize) {
+        self.bench.channel(pe).revive();
     }
 
     /// Lets the RTL run for some cycles.
@@ -168,8 +167,7 @@ impl<P: SipPins> Twin<P> {
             let status = |unit| Status::from_register(self.register(first + 4 * unit as u32)).expect("a status code");
             (0..units).map(status).collect()
         };
-        let seen =
-            Outcome { cubes: statuses(register::CUBE_STATUS, GEOMETRY.cubes), pes: statuses(register::PE_STATUS, GEOMETRY.pes()) };
+        let seen = Outcome { cubes: statuses(register::CUBE_STATUS, GEOMETRY.cubes), pes: statuses(register::PE_STATUS, GEOMETRY.pes()) };
         let cycles = u64::from(self.register(register::CYCLES_LO)) | u64::from(self.register(register::CYCLES_HI)) << 32;
         Ending { status, seen, expected: self.machine.launch(base, counts), cycles }
     }
