@@ -1,7 +1,8 @@
 //! The number units against the golden model in volume: every special pair, the input ranges where a unit goes wrong, and random values.
 //!
-//! Runs in rust-hdl's own simulator. Where a range is small enough it is covered whole: the fractions of exp2, the kept bits of a conversion, the
-//! integers of a shift count. Counts are fixed, so a run is reproducible; `BRAID_VECTORS=n` asks for n random vectors a unit instead.
+//! Runs in braid-sim's compiled engine; `src/number/tests.rs` runs the units in rust-hdl's own simulator. Where a range is small enough it is covered
+//! whole: the fractions of exp2, the kept bits of a conversion, the integers of a shift count. Counts are fixed, so a run is reproducible;
+//! `BRAID_VECTORS=n` asks for n random vectors a unit instead.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -12,82 +13,74 @@ use braid_golden::format::Operand;
 use braid_golden::stimulus::{SPECIAL_FP32, Stimulus};
 use braid_golden::{exp2 as golden_exp2, fp32};
 use braid_hdl::number::*;
+use braid_sim::engine::{Compiled, Engine, SignalId};
+use braid_sim::netlist::Design;
 use rust_hdl::prelude::*;
 
-/// Random vectors of a pipelined unit.
-const DEFAULT: usize = 1_000_000;
-/// Random vectors of the dot-product unit, the slowest to simulate.
-const DOT: usize = 100_000;
-/// Random reciprocals, each of 27 cycles.
-const RECIPROCAL: usize = 20_000;
-
-/// Random vectors of a unit: its own count, or the one asked for.
-fn vectors(default: usize) -> usize {
+/// Random vectors of a unit.
+fn vectors() -> usize {
     match std::env::var("BRAID_VECTORS") {
         Ok(text) => text.parse().expect("BRAID_VECTORS is a number of vectors"),
-        Err(_) => default,
+        Err(_) => 1_000_000,
     }
 }
 
-/// Evaluates a block until nothing changes.
-fn settle<B: Block>(block: &mut B) {
-    for _ in 0..1000 {
-        block.update_all();
-        if !block.has_changed() {
-            return;
-        }
-    }
-    panic!("the block does not settle: a combinational loop");
+/// Value of a port of up to 192 bits, lowest word first.
+type Word = [u64; 3];
+
+/// The compiled engine of a unit.
+fn compiled<B: Block>(mut block: B) -> Compiled {
+    block.connect_all();
+    Design::lower(&block).and_then(|design| design.compile()).expect("a number unit compiles")
 }
 
-/// Ports of a unit under test; outputs are registered, so inputs may change with the falling edge.
-struct Unit<B, I> {
+fn signal(engine: &mut Compiled, name: &str) -> SignalId {
+    engine.signal(name).expect("a port of the unit")
+}
+
+/// A pipelined unit under test: `inputs` and the port `result` by name, values of the inputs in the same order.
+struct Unit<B, I, const INPUTS: usize> {
     block: B,
-    clock: fn(&mut B, Clock),
-    drive: fn(&mut B, I),
-    result: fn(&B) -> u32,
+    inputs: [&'static str; INPUTS],
+    values: fn(I) -> [Word; INPUTS],
+    result: &'static str,
     golden: fn(I) -> u32,
     latency: usize,
 }
 
-impl<B: Block, I: Copy + Debug> Unit<B, I> {
-    /// One cycle with `input`; inputs and the falling edge settle together.
-    fn cycle(&mut self, input: I) {
-        (self.clock)(&mut self.block, Clock { clk: false });
-        (self.drive)(&mut self.block, input);
-        settle(&mut self.block);
-        (self.clock)(&mut self.block, Clock { clk: true });
-        settle(&mut self.block);
-    }
-
+impl<B: Block, I: Copy + Debug, const INPUTS: usize> Unit<B, I, INPUTS> {
     /// Feeds one input a cycle and compares every output with golden. Panics if fewer than `at_least` were compared.
-    fn check(mut self, inputs: impl IntoIterator<Item = I>, at_least: usize) {
-        self.block.connect_all();
+    fn check(self, inputs: impl IntoIterator<Item = I>, at_least: usize) {
+        let mut engine = compiled(self.block);
+        let (ports, result) = (self.inputs.map(|name| signal(&mut engine, name)), signal(&mut engine, self.result));
         let mut expected = VecDeque::with_capacity(self.latency);
-        let (mut last, mut compared) = (None, 0);
-        for input in inputs {
-            last = Some(input);
-            expected.push_back((input, (self.golden)(input)));
-            self.cycle(input);
-            if expected.len() == self.latency {
-                compared += self.compare(&mut expected);
+        let (mut inputs, mut last, mut compared) = (inputs.into_iter(), None, 0);
+        loop {
+            // Drain: the pipeline moves on while the last input stays.
+            let input = inputs.next();
+            if let Some(input) = input {
+                last = Some(input);
+                expected.push_back((input, (self.golden)(input)));
             }
-        }
-        // Drain: the pipeline moves on while the last input stays.
-        while let (Some(input), false) = (last, expected.is_empty()) {
-            self.cycle(input);
-            compared += self.compare(&mut expected);
+            let Some(driven) = input.or(last.filter(|_| !expected.is_empty())) else { break };
+            for (port, value) in ports.iter().zip((self.values)(driven)) {
+                engine.poke_wide(*port, &value);
+            }
+            engine.step();
+            if expected.len() == self.latency || input.is_none() {
+                let (input, golden) = expected.pop_front().expect("an input under way");
+                let got = engine.peek(result) as u32;
+                assert_eq!(got, golden, "{got:#010x}, golden {golden:#010x}, of {input:x?}");
+                compared += 1;
+            }
         }
         assert!(compared >= at_least, "only {compared} vectors were compared");
     }
+}
 
-    /// Compares the output with the oldest expectation.
-    fn compare(&self, expected: &mut VecDeque<(I, u32)>) -> usize {
-        let Some((input, golden)) = expected.pop_front() else { return 0 };
-        let got = (self.result)(&self.block);
-        assert_eq!(got, golden, "{got:#010x}, golden {golden:#010x}, of {input:x?}");
-        1
-    }
+/// A port of one word.
+fn word(value: u32) -> Word {
+    [value.into(), 0, 0]
 }
 
 fn special_pairs() -> impl Iterator<Item = (u32, u32)> {
@@ -103,9 +96,9 @@ fn of_exponent(stimulus: &mut Stimulus, exponent: u32) -> u32 {
 fn conversion_rounds_every_kept_pattern_at_below_and_above_the_tie() {
     let unit = Unit {
         block: ToOperand32::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, v: u32| u.value.next = bits(v.into()),
-        result: |u| u.operand.val().to_u32(),
+        inputs: ["value"],
+        values: |v| [word(v)],
+        result: "operand",
         golden: |v| Operand::from_fp32(v).to_bits(),
         latency: ToOperand32::LATENCY,
     };
@@ -119,17 +112,14 @@ fn conversion_rounds_every_kept_pattern_at_below_and_above_the_tie() {
 fn products_equal_golden_down_to_subnormals_and_up_to_overflow() {
     let unit = Unit {
         block: Multiply32::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, (a, b): (u32, u32)| {
-            u.a.next = bits(a.into());
-            u.b.next = bits(b.into());
-        },
-        result: |u| u.result.val().to_u32(),
+        inputs: ["a", "b"],
+        values: |(a, b): (u32, u32)| [word(a), word(b)],
+        result: "result",
         golden: |(a, b)| fp32::multiply(a, b),
         latency: Multiply32::LATENCY,
     };
     let mut stimulus = Stimulus::new(41);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| {
         let a = stimulus.fp32();
         match stimulus.below(4) {
@@ -156,21 +146,16 @@ fn products_equal_golden_down_to_subnormals_and_up_to_overflow() {
 fn scaled_sums_equal_golden_through_cancellation_and_every_shift() {
     let unit = Unit {
         block: ScaledAdd32::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, (a, ka, b, kb): (u32, u32, u32, u32)| {
-            u.a.next = bits(a.into());
-            u.ka.next = bits(ka.into());
-            u.b.next = bits(b.into());
-            u.kb.next = bits(kb.into());
-        },
-        result: |u| u.result.val().to_u32(),
+        inputs: ["a", "ka", "b", "kb"],
+        values: |(a, ka, b, kb): (u32, u32, u32, u32)| [word(a), word(ka), word(b), word(kb)],
+        result: "result",
         golden: |(a, ka, b, kb)| fp32::scaled_add(a, ka, b, kb),
         latency: ScaledAdd32::LATENCY,
     };
     let special = special_pairs().flat_map(|(a, b)| [0, 1, 23, 24, 25, 126, 149, 150, 276, 510, 511].map(|k| (a, 0, b, k)));
     let shifts = (0..512).flat_map(|k| [(0x3F80_0001, k, 0x8000_0001, 0), (0xFF7F_FFFF, k, 0, 0), (0x3F80_0000, k, 0xBF7F_FFFF, 0)]);
     let mut stimulus = Stimulus::new(42);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| {
         let a = stimulus.fp32();
         let k = [0, stimulus.below(30), stimulus.below(512), 511][stimulus.below(4) as usize];
@@ -196,17 +181,14 @@ fn scaled_sums_equal_golden_through_cancellation_and_every_shift() {
 fn maxima_of_neighbours_and_of_any_values_equal_golden() {
     let unit = Unit {
         block: Max32::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, (a, b): (u32, u32)| {
-            u.a.next = bits(a.into());
-            u.b.next = bits(b.into());
-        },
-        result: |u| u.result.val().to_u32(),
+        inputs: ["a", "b"],
+        values: |(a, b): (u32, u32)| [word(a), word(b)],
+        result: "result",
         golden: |(a, b)| fp32::max(a, b),
         latency: Max32::LATENCY,
     };
     let mut stimulus = Stimulus::new(43);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| {
         let a = stimulus.fp32();
         // Equal magnitudes of both signs, or a neighbour.
@@ -220,9 +202,9 @@ fn maxima_of_neighbours_and_of_any_values_equal_golden() {
 fn ceilings_equal_golden_beside_every_integer_bit() {
     let unit = Unit {
         block: Ceil32::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, v: u32| u.value.next = bits(v.into()),
-        result: |u| u.result.val().to_u32(),
+        inputs: ["value"],
+        values: |v| [word(v)],
+        result: "result",
         golden: fp32::ceil,
         latency: Ceil32::LATENCY,
     };
@@ -232,7 +214,7 @@ fn ceilings_equal_golden_beside_every_integer_bit() {
         fractions.flat_map(move |f| [exponent << 23 | f, 1 << 31 | exponent << 23 | f])
     });
     let mut stimulus = Stimulus::new(44);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| {
         if stimulus.once_in(3) {
             stimulus.fp32()
@@ -248,9 +230,9 @@ fn ceilings_equal_golden_beside_every_integer_bit() {
 fn shift_counts_equal_golden_beside_every_integer_of_their_range() {
     let unit = Unit {
         block: ShiftCount::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, d: u32| u.difference.next = bits(d.into()),
-        result: |u| u.count.val().to_u32(),
+        inputs: ["difference"],
+        values: |d| [word(d)],
+        result: "count",
         golden: |d| fp32::shift_count(d, 0),
         latency: ShiftCount::LATENCY,
     };
@@ -259,7 +241,7 @@ fn shift_counts_equal_golden_beside_every_integer_of_their_range() {
         [d, d + 1, d.wrapping_sub(1), d | 1 << 31]
     });
     let mut stimulus = Stimulus::new(45);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| {
         if stimulus.once_in(3) {
             stimulus.fp32()
@@ -275,9 +257,9 @@ fn shift_counts_equal_golden_beside_every_integer_of_their_range() {
 fn exp2_equals_golden_on_every_fraction_and_at_every_exponent() {
     let unit = Unit {
         block: Exp2::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, v: u32| u.value.next = bits(v.into()),
-        result: |u| u.result.val().to_u32(),
+        inputs: ["value"],
+        values: |v| [word(v)],
+        result: "result",
         golden: golden_exp2::exp2,
         latency: Exp2::LATENCY,
     };
@@ -289,7 +271,7 @@ fn exp2_equals_golden_on_every_fraction_and_at_every_exponent() {
         [x, x.wrapping_add(1), x.wrapping_sub(1)]
     });
     let mut stimulus = Stimulus::new(46);
-    let count = vectors(DEFAULT);
+    let count = vectors();
     let random = (0..count).map(|_| match stimulus.below(3) {
         0 => stimulus.fp32(),
         1 => (-(stimulus.below(1 << 25) as f32) / 262_144.0).to_bits(),
@@ -306,11 +288,17 @@ const OPERANDS: [u32; 11] = [0, 0x4_0000, 1, 0x3FF, 0x400, 0x1_FC00, 0x5_FC00, 0
 
 type DotInput = (u32, u32, bool, u8, [u32; 8], [u32; 8]);
 
-fn pack(lanes: &[u32; 8]) -> Bits<152> {
-    lanes
-        .iter()
-        .rev()
-        .fold(Bits::default(), |word: Bits<152>, &lane| (word << 19_usize.to_bits::<8>()) | bit_cast::<152, 19>(bits(lane.into())))
+/// Eight operands of 19 bits, lane 0 lowest.
+fn pack(lanes: &[u32; 8]) -> Word {
+    let mut word = Word::default();
+    for (lane, &operand) in lanes.iter().enumerate() {
+        let (index, shift) = (lane * 19 / 64, lane * 19 % 64);
+        word[index] |= u64::from(operand) << shift;
+        if shift > 45 {
+            word[index + 1] |= u64::from(operand) >> (64 - shift);
+        }
+    }
+    word
 }
 
 /// Operands with close exponents around one of `exponents`; half of the lanes may repeat another with the opposite sign, so that sums cancel.
@@ -390,16 +378,11 @@ fn dot_input(stimulus: &mut Stimulus) -> DotInput {
 fn dot_products_equal_golden_through_cancellation_subnormals_and_overflow() {
     let unit = Unit {
         block: DotProduct::default(),
-        clock: |u, c| u.clock.next = c,
-        drive: |u, (acc, shift, first, enable, a, b): DotInput| {
-            u.acc.next = bits(acc.into());
-            u.shift.next = bits(shift.into());
-            u.first.next = first;
-            u.enable.next = bits(enable.into());
-            u.a.next = pack(&a);
-            u.b.next = pack(&b);
+        inputs: ["acc", "shift", "first", "enable", "a", "b"],
+        values: |(acc, shift, first, enable, a, b): DotInput| {
+            [word(acc), word(shift), word(first.into()), word(enable.into()), pack(&a), pack(&b)]
         },
-        result: |u| u.result.val().to_u32(),
+        result: "result",
         golden: |(acc, shift, first, enable, a, b)| {
             let (acc, shift) = if first { (0, 0) } else { (acc, shift) };
             dot(acc, shift, &GoldenBlock { lanes: a.map(Operand::from_bits), enable }, &b.map(Operand::from_bits))
@@ -419,35 +402,32 @@ fn dot_products_equal_golden_through_cancellation_subnormals_and_overflow() {
         })
     });
     let mut stimulus = Stimulus::new(47);
-    let count = vectors(DOT);
+    let count = vectors();
     unit.check(alone.chain(special).chain((0..count).map(|_| dot_input(&mut stimulus))), count);
 }
 
 #[test]
 fn reciprocals_equal_golden_and_ignore_a_start_while_busy() {
-    let mut unit = Reciprocal32::default();
-    unit.connect_all();
-    let cycle = |unit: &mut Reciprocal32, start: bool, value: u32| {
-        unit.clock.next = Clock { clk: false };
-        unit.start.next = start;
-        unit.value.next = bits(value.into());
-        settle(unit);
-        unit.clock.next = Clock { clk: true };
-        settle(unit);
+    let mut unit = compiled(Reciprocal32::default());
+    let [start, value_in, busy, result] = ["start", "value", "busy", "result"].map(|name| signal(&mut unit, name));
+    let cycle = |unit: &mut Compiled, started: bool, value: u32| {
+        unit.poke(start, started.into());
+        unit.poke(value_in, value.into());
+        unit.step();
     };
     // Every power of two with its neighbours, subnormal ones and subnormal results included.
     let powers = (0..=254u32).flat_map(|e| [e << 23, (e << 23) + 1, (e << 23) | 0x7F_FFFF]).chain((0..23).map(|bit| 1 << bit));
     let mut stimulus = Stimulus::new(48);
     let mut noise = Stimulus::new(49);
-    let random = (0..vectors(RECIPROCAL)).map(|_| if stimulus.once_in(2) { stimulus.fp32() } else { (stimulus.bits() >> 32) as u32 });
+    let random = (0..vectors()).map(|_| if stimulus.once_in(2) { stimulus.fp32() } else { (stimulus.bits() >> 32) as u32 });
     for value in SPECIAL_FP32.into_iter().chain(powers).chain(random) {
         cycle(&mut unit, true, value);
         for _ in 1..Reciprocal32::LATENCY {
-            assert!(unit.busy.val(), "1 / {value:#010x} is done early");
+            assert_eq!(unit.peek(busy), 1, "1 / {value:#010x} is done early");
             cycle(&mut unit, noise.once_in(4), 0x4040_0000);
         }
-        assert!(!unit.busy.val(), "1 / {value:#010x} is late");
-        assert_eq!(unit.result.val().to_u32(), fp32::reciprocal(value), "1 / {value:#010x}");
+        assert_eq!(unit.peek(busy), 0, "1 / {value:#010x} is late");
+        assert_eq!(unit.peek(result) as u32, fp32::reciprocal(value), "1 / {value:#010x}");
     }
 }
 

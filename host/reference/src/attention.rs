@@ -1,10 +1,13 @@
-//! Grouped-query attention in f64, two passes over the visible positions of a row.
+//! Grouped-query attention in a floating-point type of choice, two passes over the visible positions of a row.
 
 use std::ops::Range;
 
-/// Shapes and scale of one attention.
+use bitvec::vec::BitVec;
+use num_traits::Float;
+
+/// Shapes and scale of one attention that computes in `F`: f64 as the reference of the golden model, f32 as the peer of other f32 attentions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Attention {
+pub struct Attention<F> {
     /// Rows of Q: tokens.
     pub rows: usize,
     /// Query heads of a row; a multiple of `kv_heads`. Query head h reads KV head `h / (q_heads / kv_heads)`.
@@ -16,16 +19,16 @@ pub struct Attention {
     /// Columns of Q, K and V.
     pub head_dim: usize,
     /// Factor of the scores, usually 1/sqrt(head_dim).
-    pub scale: f64,
+    pub scale: F,
 }
 
 /// Result of [`attend`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub struct Output<F> {
     /// `[rows][q_heads][head_dim]`; zero for a row that sees no position.
-    pub o: Vec<f64>,
+    pub o: Vec<F>,
     /// `[rows][q_heads]`, log of the sum of exponentials, natural; -inf for a row that sees no position.
-    pub lse: Vec<f64>,
+    pub lse: Vec<F>,
 }
 
 /// Tensors do not fit the shapes.
@@ -64,7 +67,10 @@ pub enum ShapeError {
 /// softmax(scale x Q Kᵀ) V. `q` is `[rows][q_heads][head_dim]`, `k` and `v` are `[positions][kv_heads][head_dim]`; `ranges` holds for every
 /// row the half-open ranges of positions that it sees, in any order (an empty one counts as none, a position in two ranges counts
 /// once). Values that are not finite do what IEEE arithmetic does with them, and nothing in rows that do not see them.
-pub fn attend(shape: &Attention, q: &[f64], k: &[f64], v: &[f64], ranges: &[Vec<Range<usize>>]) -> Result<Output, ShapeError> {
+///
+/// # Errors
+/// [`ShapeError`] if a tensor's length, the heads or a range do not fit the shape.
+pub fn attend<F: Float>(shape: &Attention<F>, q: &[F], k: &[F], v: &[F], ranges: &[Vec<Range<usize>>]) -> Result<Output<F>, ShapeError> {
     let &Attention { rows, q_heads, positions, kv_heads, head_dim, scale } = shape;
     if kv_heads == 0 || q_heads % kv_heads != 0 {
         return Err(ShapeError::Heads { q_heads, kv_heads });
@@ -80,7 +86,7 @@ pub fn attend(shape: &Attention, q: &[f64], k: &[f64], v: &[f64], ranges: &[Vec<
 
     let mut output = Output { o: Vec::with_capacity(q.len()), lse: Vec::with_capacity(rows * q_heads) };
     for (row, ranges) in ranges.iter().enumerate() {
-        let mut visible = vec![false; positions];
+        let mut visible: BitVec = BitVec::repeat(false, positions);
         for range in ranges.iter().filter(|r| r.start < r.end) {
             let seen = visible.get_mut(range.clone()).ok_or(ShapeError::Range { row, end: range.end, positions })?;
             seen.fill(true);
@@ -89,20 +95,18 @@ pub fn attend(shape: &Attention, q: &[f64], k: &[f64], v: &[f64], ranges: &[Vec<
             let kv_head = head / (q_heads / kv_heads);
             let vector = |position: usize| (position * kv_heads + kv_head) * head_dim..(position * kv_heads + kv_head + 1) * head_dim;
             let q = &q[(row * q_heads + head) * head_dim..][..head_dim];
-            let scores: Vec<(usize, f64)> = (0..positions)
-                .filter(|&p| visible[p])
-                .map(|p| (p, scale * q.iter().zip(&k[vector(p)]).map(|(a, b)| a * b).sum::<f64>()))
-                .collect();
-            // f64::max passes over NaN, which the exponentials bring back.
-            let largest = scores.iter().fold(f64::NEG_INFINITY, |m, s| m.max(s.1));
-            let (mut sum, mut o) = (0.0, vec![0.0; head_dim]);
-            for (position, score) in &scores {
+            let dot = |k: &[F]| q.iter().zip(k).fold(F::zero(), |sum, (&a, &b)| sum + a * b);
+            let scores: Vec<(usize, F)> = visible.iter_ones().map(|p| (p, scale * dot(&k[vector(p)]))).collect();
+            // The maximum passes over NaN, which the exponentials bring back.
+            let largest = scores.iter().fold(F::neg_infinity(), |m, s| m.max(s.1));
+            let (mut sum, mut o) = (F::zero(), vec![F::zero(); head_dim]);
+            for &(position, score) in &scores {
                 let weight = (score - largest).exp();
-                sum += weight;
-                o.iter_mut().zip(&v[vector(*position)]).for_each(|(o, v)| *o += weight * v);
+                sum = sum + weight;
+                o.iter_mut().zip(&v[vector(position)]).for_each(|(o, &v)| *o = *o + weight * v);
             }
             if !scores.is_empty() {
-                o.iter_mut().for_each(|o| *o /= sum);
+                o.iter_mut().for_each(|o| *o = *o / sum);
             }
             output.o.extend(o);
             output.lse.push(largest + sum.ln());
@@ -117,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shape(rows: usize, positions: usize, head_dim: usize) -> Attention {
+    fn shape(rows: usize, positions: usize, head_dim: usize) -> Attention<f64> {
         Attention { rows, q_heads: 1, positions, kv_heads: 1, head_dim, scale: 1.0 }
     }
 
@@ -171,6 +175,20 @@ mod tests {
         assert_eq!(out.o[2], 1.0, "a score of -inf has weight 0");
         assert!(out.o[3].is_nan() && out.o[4].is_nan());
         assert!(out.lse[3].is_nan() && out.lse[4].is_nan());
+    }
+
+    #[test]
+    fn f32_attention_is_close_to_f64_and_not_equal() {
+        let q: Vec<f64> = (0..8).map(|i| f64::from(i).sin()).collect();
+        let k: Vec<f64> = (0..40).map(|i| f64::from(i * i).cos()).collect();
+        let v: Vec<f64> = (0..40).map(|i| f64::from(3 * i).sin()).collect();
+        let single = |x: &[f64]| x.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let ranges = [vec![0..10], vec![3..7]];
+        let double = attend(&shape(2, 10, 4), &q, &k, &v, &ranges).unwrap();
+        let narrow = Attention::<f32> { rows: 2, q_heads: 1, positions: 10, kv_heads: 1, head_dim: 4, scale: 1.0 };
+        let got = attend(&narrow, &single(&q), &single(&k), &single(&v), &ranges).unwrap();
+        let error = double.o.iter().zip(&got.o).map(|(a, &b)| (a - f64::from(b)).abs()).fold(0.0, f64::max);
+        assert!(error > 0.0 && error < 1e-6, "{error}");
     }
 
     #[test]

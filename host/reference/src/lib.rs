@@ -1,4 +1,4 @@
-//! Independent f64 attention, the check of the golden model.
+//! Independent attention in f64 (or f32), the check of the golden model.
 //!
 //! The crate shares no code with the array's arithmetic and knows nothing of pages, PEs or number units: [`attend`] is the
 //! textbook softmax(scale x Q Kᵀ) V, one row after the other, on the values that the 16-bit elements stand for ([`decode`]).
