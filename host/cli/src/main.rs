@@ -5,6 +5,7 @@ mod check;
 mod disasm;
 mod error;
 mod input;
+mod output;
 mod present;
 mod run;
 mod tensors;

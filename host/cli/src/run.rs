@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::{AttendOptions, LoadName, MachineOptions, RunOptions};
 use crate::check::check;
 use crate::error::Error;
-use crate::input;
 use crate::present::Summary;
 use crate::tensors;
+use crate::{input, output};
 
 /// Runs the fan-out; whether every check held.
 pub(crate) fn run(options: &RunOptions) -> Result<bool, Error> {
@@ -30,20 +30,11 @@ pub(crate) fn attend(options: &AttendOptions) -> Result<bool, Error> {
     let bytes = std::fs::read(&options.input).map_err(|source| Error::Read { path: options.input.clone(), source })?;
     let problem = tensors::problem(&name, &bytes, input::element(options.machine.element))?;
     // A folder that cannot be written is told before the work, not after it.
-    writable(&options.output)?;
+    output::beside(&options.output)?;
     let (outcome, held) = compute(&problem, name, &options.machine)?;
     let q = problem.q();
     tensors::write(&options.output, [q.rows, q.heads, q.head_dim], &outcome.o, &outcome.lse)?;
     Ok(held)
-}
-
-fn writable(path: &std::path::Path) -> Result<(), Error> {
-    let error = |source| Error::Write { path: path.to_path_buf(), source };
-    if path.is_dir() {
-        return Err(error(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-    tempfile::NamedTempFile::new_in(folder).map(|_| ()).map_err(error)
 }
 
 /// Computes, checks and reports.

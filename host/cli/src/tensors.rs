@@ -9,6 +9,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::Error;
+use crate::output;
 
 /// The problem in a safetensors file. f32 is rounded to `element`.
 pub(crate) fn problem(name: &str, bytes: &[u8], element: Element) -> Result<Problem, Error> {
@@ -71,7 +72,6 @@ fn ranges(view: &TensorView<'_>, rows: usize, positions: usize) -> Result<Vec<Ve
 
 /// Writes o [rows, q_heads, d] and lse [rows, q_heads], all or nothing: an existing file stays as it was until the new one is complete.
 pub(crate) fn write(path: &Path, shape: [usize; 3], o: &[u32], lse: &[f32]) -> Result<(), Error> {
-    let error = |source| Error::Write { path: path.to_path_buf(), source };
     let o: &[u8] = bytemuck::cast_slice(o);
     let lse: &[u8] = bytemuck::cast_slice(lse);
     let view = |shape: &[usize], data| {
@@ -81,9 +81,7 @@ pub(crate) fn write(path: &Path, shape: [usize; 3], o: &[u32], lse: &[f32]) -> R
     let tensors = [("o", view(&shape, o)?), ("lse", view(&shape[..2], lse)?)];
     let bytes =
         safetensors::serialize(tensors, None).map_err(|e| Error::Tensor { name: path.display().to_string(), reason: e.to_string() })?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(error)?;
-    file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(error)?;
-    file.persist(path).map_err(|e| error(e.error))?;
-    Ok(())
+    let mut file = output::beside(path)?;
+    file.write_all(&bytes).map_err(|error| output::write_error(path, error))?;
+    output::persist(file, path)
 }

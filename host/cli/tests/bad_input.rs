@@ -64,8 +64,16 @@ fn an_output_that_cannot_be_written_is_told_before_the_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let z: &[usize] = &[2, 1, 16];
     let input = file(folder.path(), &[("q", Dtype::F16, z), ("k", Dtype::F16, z), ("v", Dtype::F16, z)]);
-    let output = folder.path().join("nowhere").join("out.safetensors");
-    braid().arg("attend").arg(&input).arg(&output).assert().code(2);
+    for (output, reason) in
+        [(folder.path().join("nowhere").join("out.safetensors"), "there is no folder"), (folder.path().to_path_buf(), "directory")]
+    {
+        let result = braid().arg("attend").arg(&input).arg(&output).assert().code(2).stdout("");
+        let text = String::from_utf8_lossy(&result.get_output().stderr).trim().to_string();
+        let start = format!("error: cannot write {}: ", output.display());
+        assert!(text.starts_with(&start) && text.contains(reason) && text.lines().count() == 1, "{text}");
+    }
+    // Nothing is left behind.
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
 
 #[test]
