@@ -13,7 +13,7 @@
 //! A simulation in three lines: `let design = Design::lower(&block)?; let mut sim = design.compile()?; sim.step();`. The `examples/`
 //! folder shows a counter, a FIFO and a filter.
 //!
-//! Modules in the order in which data flows: [`netlist`], lowering, graph, plan, [`engine`], [`lockstep`].
+//! Modules in the order in which data flows: [`netlist`], lowering, graph, plan, [`engine`], [`wave`], [`lockstep`].
 
 pub mod engine;
 mod error;
@@ -22,6 +22,7 @@ pub mod lockstep;
 mod lower;
 pub mod netlist;
 mod plan;
+pub mod wave;
 
 pub use engine::{ClockId, Engine, MemoryId, SignalId};
 pub use error::SimError;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use braid_devices::Engine;
 use braid_firmware::Issue;
 use braid_isa::Geometry;
+use braid_sim::wave::MemoryWords;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Agentic attention on simulated hardware: forked branches share one KV cache, stationary in 32 processing elements.
@@ -40,7 +41,8 @@ const RUN_EXAMPLES: &str = "Examples:
   braid run --json
   braid run --input fanout.safetensors --engine golden
   braid run --agents 3 --tokens 2 --prefix 40 --head-dim 32 --group 2 --seed 7
-  braid run --vcd waveforms/pe.vcd --vcd-scope 'cube$0.pe$0.datapath' --vcd-from 1000 --vcd-to 1400";
+  braid run --fst waveforms/pe.fst --wave-scope 'cube$0.pe$0.datapath' --wave-from 1000 --wave-to 1400
+  braid run --fst waveforms/end.fst --wave-scope 'cube$0' --wave-last 500";
 
 const ATTEND_EXAMPLES: &str = "Examples:
   braid attend in.safetensors out.safetensors
@@ -77,21 +79,37 @@ pub(crate) struct MachineOptions {
     /// Cycles that a launch may take.
     #[arg(long, default_value_t = 1_000_000_000, value_name = "CYCLES")]
     pub(crate) bound: u64,
-    /// Write a VCD waveform of the RTL.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vcd: Option<PathBuf>,
-    /// Scope below the top to dump, such as cube$0.pe$3.datapath [default: everything].
-    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true, requires = "vcd")]
-    pub(crate) vcd_scope: String,
-    /// First clock cycle to dump.
-    #[arg(long, value_name = "CYCLE", default_value_t = 0, requires = "vcd")]
-    pub(crate) vcd_from: u64,
-    /// Clock cycle to stop the dump at.
-    #[arg(long, value_name = "CYCLE", requires = "vcd")]
-    pub(crate) vcd_to: Option<u64>,
+    #[command(flatten)]
+    pub(crate) wave: WaveOptions,
     /// Print one JSON object instead of the report.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A waveform of the RTL.
+#[derive(Args, Clone)]
+pub(crate) struct WaveOptions {
+    /// Write a waveform of the RTL as VCD.
+    #[arg(long, value_name = "FILE", group = "waveform")]
+    pub(crate) vcd: Option<PathBuf>,
+    /// Write a waveform of the RTL as FST: smaller and faster.
+    #[arg(long, value_name = "FILE", group = "waveform")]
+    pub(crate) fst: Option<PathBuf>,
+    /// Scope or signal to dump, such as cube$0.pe$3.datapath; may be repeated [default: everything].
+    #[arg(long, value_name = "PATH", alias = "vcd-scope", requires = "waveform")]
+    pub(crate) wave_scope: Vec<String>,
+    /// Memory to dump, whole or as PATH[0..16]; may be repeated.
+    #[arg(long, value_name = "PATH", requires = "waveform")]
+    pub(crate) wave_memory: Vec<MemoryWords>,
+    /// First clock cycle to dump.
+    #[arg(long, value_name = "CYCLE", alias = "vcd-from", default_value_t = 0, requires = "waveform")]
+    pub(crate) wave_from: u64,
+    /// Clock cycle to stop the dump at.
+    #[arg(long, value_name = "CYCLE", alias = "vcd-to", requires = "waveform")]
+    pub(crate) wave_to: Option<u64>,
+    /// Dump only the last cycles, before the end or a failure.
+    #[arg(long, value_name = "CYCLES", alias = "vcd-last", requires = "waveform")]
+    pub(crate) wave_last: Option<u64>,
 }
 
 #[derive(Args, Clone)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use braid_devices::OpenError;
 use braid_runtime::{ProblemError, RunError};
+use braid_sim::wave::WaveError;
 use thiserror::Error;
 
 /// An error of the program; one line.
@@ -63,6 +64,9 @@ pub(crate) enum Error {
     /// A machine that cannot be built.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A waveform that could not be written to its end.
+    #[error("{0}; the waveform ends before the run does")]
+    Dump(WaveError),
     /// A run that failed.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -9,6 +9,7 @@ mod output;
 mod present;
 mod run;
 mod tensors;
+mod wave;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use braid_devices::{Dump, Selection, Setup, open};
+use braid_devices::{Setup, open};
 use braid_hdl::model::ChannelTiming;
 use braid_isa::TILE;
 use braid_isa::layout::page_beats;
@@ -15,6 +15,7 @@ use crate::check::check;
 use crate::error::Error;
 use crate::present::Summary;
 use crate::tensors;
+use crate::wave;
 use crate::{input, output};
 
 /// Runs the fan-out; whether every check held.
@@ -51,13 +52,14 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
         engine: machine.engine.engine(),
         channel_beats: beats,
         timing: ChannelTiming { latency: machine.memory_latency, stall_once_in: machine.memory_stalls, seed: 1 },
-        dump: machine.vcd.clone().map(|path| Dump {
-            path,
-            selection: Selection { scope: machine.vcd_scope.clone(), from: machine.vcd_from, to: machine.vcd_to },
-        }),
+        dump: wave::dump(&machine.wave),
     };
     if machine.memory_stalls == 1 {
         return Err(Error::Options("--memory-stalls 1 would stall memory for ever; use 2 or more, or 0 for none".into()));
+    }
+    let dump = setup.dump.as_ref().map(|d| d.handle.clone());
+    if let Some(dump) = &dump {
+        wave::close_on_interrupt(dump.clone())?;
     }
     let bar = ProgressBar::new_spinner().with_style(style());
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -80,6 +82,8 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
             }
         });
     });
+    // The dump is whole when the machine is gone.
+    drop(device);
     bar.set_message("checking against the golden kernel and f64");
     let checked = result.map(|outcome| (check(problem, &geometry, &outcome), outcome));
     bar.finish_and_clear();
@@ -95,6 +99,9 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
             "a check failed: bits equal golden: {}, error {:e} of at most 5e-4 x {:e}",
             checks.bit_exact, checks.max_abs_error, checks.max_abs_v
         );
+    }
+    if let Some(error) = dump.and_then(|d| d.error()) {
+        return Err(Error::Dump(error));
     }
     Ok((outcome, checks.hold()))
 }

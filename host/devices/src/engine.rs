@@ -7,8 +7,6 @@ use braid_hdl::model::pins::{ControlDrive, ControlSee, DataDrive, DataSee, SipPi
 use braid_sim::{Engine, SignalId, SimError};
 use rust_hdl::prelude::{Block, Logic, Probe};
 
-use crate::waveform::{Variable, value_text};
-
 /// Handles of a PE's memory channel.
 struct Channel {
     request_valid: SignalId,
@@ -31,7 +29,6 @@ pub struct EnginePins<E> {
     channels: Vec<Channel>,
     control: Option<ControlDrive>,
     data: Option<DataDrive>,
-    dumped: Vec<Option<SignalId>>,
 }
 
 /// Ports of the bus that the host model uses.
@@ -105,7 +102,7 @@ impl<E: Engine> EnginePins<E> {
                 last: None,
             });
         }
-        let mut pins = EnginePins { engine, ports, channels, control: None, data: None, dumped: Vec::new() };
+        let mut pins = EnginePins { engine, ports, channels, control: None, data: None };
         for (name, value) in [
             ("s_axil_wstrb", 0xF),
             ("s_axil_bready", 1),
@@ -130,20 +127,9 @@ impl<E: Engine> EnginePins<E> {
         self.engine.peek(self.ports[name])
     }
 
-    /// Values of a dump's signals; a signal that the engine cannot tell reads as zero.
-    pub(crate) fn values(pins: &mut Self, variables: &[Variable]) -> Vec<String> {
-        if pins.dumped.len() != variables.len() {
-            pins.dumped = variables.iter().map(|v| pins.engine.signal(&v.path).ok()).collect();
-        }
-        let handles = pins.dumped.clone();
-        let value = |(variable, handle): (&Variable, Option<SignalId>)| {
-            let mut words = vec![0; variable.bits.div_ceil(64).max(1)];
-            if let Some(handle) = handle {
-                pins.engine.peek_wide(handle, &mut words);
-            }
-            value_text(variable, &words)
-        };
-        variables.iter().zip(handles).map(value).collect()
+    /// The engine.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.engine
     }
 }
 

@@ -3,30 +3,29 @@
 //! * [`golden`]: the functional model; no clock, fast
 //! * [`engine`]: the SIP's pins on braid-sim's engines
 //! * [`rtl`]: the SIP's RTL in a simulator, cycle by cycle
-//! * [`waveform`]: VCD dumps of the RTL
+//! * [`dump`]: waveforms of the RTL
 //! * [`open`]: one of them by name
 #![forbid(unsafe_code)]
 
+pub mod dump;
 pub mod engine;
 pub mod golden;
 pub mod rtl;
-pub mod waveform;
-
-use std::path::PathBuf;
 
 use braid_hdl::model::{ChannelTiming, RustHdlPins, SipPins};
 use braid_hdl::preset::{BUILD_STACK_BYTES, DefaultSip, SmallSip, TinySip};
 use braid_isa::Geometry;
 use braid_runtime::Device;
+use braid_sim::wave::{Signals, WaveError};
 use braid_sim::{Design, SimError};
+use dump::Recording;
 use rust_hdl::prelude::Block;
 use thiserror::Error;
 
+pub use dump::{DumpHandle, DumpSetup};
 pub use engine::EnginePins;
 pub use golden::GoldenDevice;
 pub use rtl::RtlDevice;
-pub use waveform::{Selection, VcdDump, WaveformError};
-use waveform::{Variable, block_values};
 
 /// What simulates the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,16 +66,7 @@ pub enum OpenError {
     Simulator(#[from] SimError),
     /// The dump cannot be made.
     #[error(transparent)]
-    Waveform(#[from] WaveformError),
-}
-
-/// A VCD dump that a machine is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dump {
-    /// The file.
-    pub path: PathBuf,
-    /// Signals and cycles.
-    pub selection: Selection,
+    Waveform(#[from] WaveError),
 }
 
 /// How to build a machine.
@@ -91,7 +81,7 @@ pub struct Setup {
     /// Timing of the memory channels.
     pub timing: ChannelTiming,
     /// A waveform dump (RTL only).
-    pub dump: Option<Dump>,
+    pub dump: Option<DumpSetup>,
 }
 
 /// Builds a machine.
@@ -117,40 +107,39 @@ fn simulated<B: Block + 'static, P: SipPins + 'static>(
     mut top: Box<B>,
     rust_hdl: fn(Box<B>) -> P,
 ) -> Result<Box<dyn Device>, OpenError> {
-    let create = |top: &dyn Block| setup.dump.as_ref().map(|d| VcdDump::create(&d.path, top, d.selection.clone())).transpose();
     if setup.engine == Engine::RustHdl {
         let pins = rust_hdl(top);
-        let dump = create(pins.design())?;
-        let scope = setup.dump.as_ref().map(|d| d.selection.scope.clone()).unwrap_or_default();
-        return Ok(observed(setup, pins, dump, move |pins: &mut P, _: &[Variable]| block_values(pins.design(), &scope)));
+        let Some(dump) = &setup.dump else { return Ok(Box::new(device(setup, pins))) };
+        let signals = Signals::of_block(&Design::lower(pins.design())?, pins.design(), &dump.selection)?;
+        let mut recording = Recording::start(dump, signals)?;
+        let mut device = device(setup, pins);
+        device.bench().observe(Box::new(move |pins, cycle| recording.sample(|dump| dump.sample_block(cycle, pins.design()))));
+        return Ok(Box::new(device));
     }
     top.connect_all();
-    let dump = create(top.as_ref())?;
     let design = Design::lower(top.as_ref())?;
-    if setup.engine == Engine::Interpreter {
-        let pins = EnginePins::new(design.interpret()?, setup.geometry.pes())?;
-        return Ok(observed(setup, pins, dump, EnginePins::values));
+    drop(top);
+    match (setup.engine, setup.dump.is_some()) {
+        (Engine::Interpreter, false) => on_engine(setup, &design, design.interpret()?),
+        (Engine::Interpreter, true) => on_engine(setup, &design, design.interpret_visible()?),
+        (_, false) => on_engine(setup, &design, design.compile()?),
+        (_, true) => on_engine(setup, &design, design.compile_visible()?),
     }
-    let pins = EnginePins::new(design.compile()?, setup.geometry.pes())?;
-    Ok(observed(setup, pins, dump, EnginePins::values))
 }
 
-/// A device over some pins, with its dump written every cycle.
-fn observed<P: SipPins + 'static>(
-    setup: &Setup,
-    pins: P,
-    dump: Option<VcdDump>,
-    values: impl Fn(&mut P, &[Variable]) -> Vec<String> + 'static,
-) -> Box<dyn Device> {
-    let mut device = RtlDevice::new(setup.geometry, pins, setup.channel_beats, setup.timing);
-    if let Some(mut dump) = dump {
-        device.bench().observe(Box::new(move |pins, cycle| {
-            if let Err(error) = dump.sample(cycle, |variables| values(pins, variables)) {
-                eprintln!("warning: {error}; the dump ends at cycle {cycle}");
-            }
-        }));
+/// The RTL on an engine of braid-sim.
+fn on_engine<E: braid_sim::Engine + 'static>(setup: &Setup, design: &Design, mut engine: E) -> Result<Box<dyn Device>, OpenError> {
+    let signals = setup.dump.as_ref().map(|dump| Signals::of(design, &mut engine, &dump.selection)).transpose()?;
+    let mut device = device(setup, EnginePins::new(engine, setup.geometry.pes())?);
+    if let (Some(dump), Some(signals)) = (&setup.dump, signals) {
+        let mut recording = Recording::start(dump, signals)?;
+        device.bench().observe(Box::new(move |pins, cycle| recording.sample(|dump| dump.sample(cycle, pins.engine()))));
     }
-    Box::new(device)
+    Ok(Box::new(device))
+}
+
+fn device<P: SipPins>(setup: &Setup, pins: P) -> RtlDevice<P> {
+    RtlDevice::new(setup.geometry, pins, setup.channel_beats, setup.timing)
 }
 
 /// Runs `work` on a thread whose stack is large enough to build any preset.

@@ -3,7 +3,8 @@
 //! Code generation is per *distinct* block, so its time and the code's size do not grow with the number of instances. Operations that have no vector form (memory
 //! access, shifts by a computed amount) are done lane by lane or as a barrel of constant shifts.
 
-use super::simulator::{Backend, Group, PlanRef, Simulator};
+use super::simulator::{Backend, Group, PlanRef, Simulator, WatchUnits};
+use super::watch::WatchUnit;
 use crate::SimError;
 use crate::graph::{Graph, N, Node, Op, mask};
 use crate::plan::{Class, LANES, Plan, Unit};
@@ -21,6 +22,12 @@ pub type Compiled = Simulator<Machine>;
 /// A unit's code: takes the image.
 type Code = unsafe extern "C" fn(*mut u32);
 
+/// Code of a watch: takes the image, a lane, and the lane's part of the list.
+type WatchCode = unsafe extern "C" fn(*const u32, usize, *mut u32);
+
+/// A watching function with its lanes and the positions of their parts in the list.
+type WatchCall = (WatchCode, Vec<(usize, usize)>);
+
 /// Backend of [`Compiled`].
 pub struct Machine {
     /// Owns the code behind the function pointers; freed in `drop`.
@@ -28,6 +35,8 @@ pub struct Machine {
     steady: Vec<Code>,
     reactive: Vec<Code>,
     edges: Vec<Vec<Code>>,
+    /// Functions of every watch, and the length of its list.
+    watches: Vec<(Vec<WatchCall>, usize)>,
     /// Words that the code may touch.
     image_len: usize,
 }
@@ -75,7 +84,7 @@ impl Backend for Machine {
         let steady = lists.next().unwrap_or_default();
         let reactive = lists.next().unwrap_or_default();
         let edges = lists.collect();
-        Ok(Self { module: Some(module), steady, reactive, edges, image_len: plan.image.len() })
+        Ok(Self { module: Some(module), steady, reactive, edges, watches: Vec::new(), image_len: plan.image.len() })
     }
 
     fn run(&mut self, group: Group, image: &mut [u32]) {
@@ -89,6 +98,35 @@ impl Backend for Machine {
             // SAFETY: the code reads and writes only words of the plan's image, whose length was just checked: constant offsets plus a lane below the class's lane
             // count, and memory rows at an address whose width is the memory's address width (node values never exceed their width).
             unsafe { code(image.as_mut_ptr()) };
+        }
+    }
+
+    fn watch(&mut self, plan: &PlanRef<'_>, units: &WatchUnits<'_>) -> Result<usize, SimError> {
+        let module = self.module.as_mut().ok_or_else(|| failed("the code is gone"))?;
+        let ids = units.0.iter().map(|unit| watching(module, plan.0, unit)).collect::<Result<Vec<FuncId>, _>>()?;
+        module.finalize_definitions().map_err(failed)?;
+        let mut calls = Vec::new();
+        for (unit, id) in units.0.iter().zip(ids) {
+            let lanes = plan.0.classes[unit.unit.class].lanes;
+            assert!(unit.lanes.iter().all(|&(lane, base)| lane < lanes && unit.outs.iter().all(|&(_, k)| base + k < units.1)));
+            let code = module.get_finalized_function(id);
+            // SAFETY: `code` is the finalized machine code of a function that was declared with exactly this signature: two pointers and a pointer-sized integer, no
+            // result, the platform's C calling convention. It stays mapped until `drop` frees the module, and the pointers do not outlive `self`.
+            calls.push((unsafe { std::mem::transmute::<*const u8, WatchCode>(code) }, unit.lanes.clone()));
+        }
+        self.watches.push((calls, units.1));
+        Ok(self.watches.len() - 1)
+    }
+
+    fn sample(&mut self, watch: usize, image: &[u32], words: &mut [u32]) {
+        let (calls, len) = &self.watches[watch];
+        assert!(image.len() == self.image_len && words.len() >= *len);
+        for (code, lanes) in calls {
+            for &(lane, base) in lanes {
+                // SAFETY: the code reads only words of the plan's image, whose length was just checked (see `run`; the lane is below the class's lane count), and writes
+                // `words[base + k]` for positions that were checked against the list's length when the watch was made.
+                unsafe { code(image.as_ptr(), lane, words.as_mut_ptr().add(base)) };
+            }
         }
     }
 }
@@ -116,7 +154,6 @@ fn function(module: &mut JITModule, plan: &Plan, unit: &Unit) -> Result<FuncId, 
     let image = b.block_params(entry)[0];
     let graph = &plan.graphs[class.module];
     if class.lanes == 1 {
-        let lane = b.ins().iconst(pointer, 0);
         let generator = Generator {
             b: &mut b,
             graph,
@@ -126,7 +163,7 @@ fn function(module: &mut JITModule, plan: &Plan, unit: &Unit) -> Result<FuncId, 
             pointer,
             image,
             base: image,
-            lane,
+            lane: None,
             constants: HashMap::new(),
             masks: HashMap::new(),
         };
@@ -150,7 +187,7 @@ fn function(module: &mut JITModule, plan: &Plan, unit: &Unit) -> Result<FuncId, 
             pointer,
             image,
             base,
-            lane,
+            lane: Some(lane),
             constants: HashMap::new(),
             masks: HashMap::new(),
         };
@@ -161,6 +198,47 @@ fn function(module: &mut JITModule, plan: &Plan, unit: &Unit) -> Result<FuncId, 
         b.switch_to_block(exit);
         b.ins().return_(&[]);
     }
+    b.seal_all_blocks();
+    b.finalize();
+    module.define_function(id, &mut context).map_err(failed)?;
+    module.clear_context(&mut context);
+    Ok(id)
+}
+
+/// Code of a watching function: one lane, chosen by the caller.
+fn watching(module: &mut JITModule, plan: &Plan, watch: &WatchUnit) -> Result<FuncId, SimError> {
+    let class = &plan.classes[watch.unit.class];
+    let pointer = module.target_config().pointer_type();
+    let mut context = module.make_context();
+    context.func.signature.params.extend([AbiParam::new(pointer); 3]);
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(failed)?;
+    let mut frontend = FunctionBuilderContext::new();
+    let mut b = FunctionBuilder::new(&mut context.func, &mut frontend);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let &[image, lane, words] = b.block_params(entry) else { return Err(failed("a function lost its parameters")) };
+    let bytes = b.ins().ishl_imm(lane, 2);
+    let base = b.ins().iadd(image, bytes);
+    let mut generator = Generator {
+        b: &mut b,
+        graph: &plan.graphs[class.module],
+        class,
+        unit: &watch.unit,
+        ty: types::I32,
+        pointer,
+        image,
+        base,
+        lane: Some(lane),
+        constants: HashMap::new(),
+        masks: HashMap::new(),
+    };
+    let values = generator.values();
+    for &(n, k) in &watch.outs {
+        let (base, displacement) = generator.at(words, k);
+        generator.b.ins().store(MemFlags::trusted(), values[&n], base, displacement);
+    }
+    b.ins().return_(&[]);
     b.seal_all_blocks();
     b.finalize();
     module.define_function(id, &mut context).map_err(failed)?;
@@ -179,7 +257,8 @@ struct Generator<'a, 'f> {
     /// Start of the image, and the same moved by the first lane.
     image: Value,
     base: Value,
-    lane: Value,
+    /// The first lane, where it is not always 0.
+    lane: Option<Value>,
     constants: HashMap<u32, Value>,
     /// Comparison results as masks (vector) or flags (scalar), for multiplexers.
     masks: HashMap<N, Value>,
@@ -287,8 +366,8 @@ impl Generator<'_, '_> {
         let wide = if self.pointer == types::I32 { address } else { self.b.ins().uextend(self.pointer, address) };
         let scaled = self.b.ins().imul_imm(wide, width as i64 * 4);
         let mut base = self.b.ins().iadd(self.image, scaled);
-        if self.vector() {
-            let lanes = self.b.ins().imul_imm(self.lane, size as i64 * 4);
+        if let Some(first) = self.lane {
+            let lanes = self.b.ins().imul_imm(first, size as i64 * 4);
             base = self.b.ins().iadd(base, lanes);
         }
         self.at(base, start + lane * size + k)
@@ -381,10 +460,14 @@ impl Generator<'_, '_> {
         }
     }
 
-    fn body(mut self) {
-        let plain = MemFlags::trusted().with_notrap();
+    fn flags(&self) -> MemFlags {
         // Vectors are aligned to words only.
-        let flags = if self.vector() { MemFlags::new().with_notrap() } else { plain };
+        if self.vector() { MemFlags::new().with_notrap() } else { MemFlags::trusted().with_notrap() }
+    }
+
+    /// Computes every node of the unit.
+    fn values(&mut self) -> HashMap<N, Value> {
+        let flags = self.flags();
         let mut values: HashMap<N, Value> = HashMap::with_capacity(self.unit.nodes.len());
         let unit = self.unit;
         for &n in &unit.nodes {
@@ -397,6 +480,12 @@ impl Generator<'_, '_> {
             };
             values.insert(n, value);
         }
+        values
+    }
+
+    fn body(mut self) {
+        let values = self.values();
+        let (flags, unit) = (self.flags(), self.unit);
         for &(n, offset) in &unit.stores {
             let (base, displacement) = self.at(self.base, offset);
             self.b.ins().store(flags, values[&n], base, displacement);

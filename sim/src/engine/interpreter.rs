@@ -1,6 +1,6 @@
 //! Vector interpreter: each operation loops over up to 64 lanes; no code is generated.
 
-use super::simulator::{Backend, Group, PlanRef, Simulator};
+use super::simulator::{Backend, Group, PlanRef, Simulator, WatchUnits};
 use crate::SimError;
 use crate::graph::{Arena, N, Op, evaluate, mask};
 use crate::plan::{Class, Plan, Unit};
@@ -50,19 +50,27 @@ pub struct Vectors {
     reactive: Vec<Code>,
     edges: Vec<Vec<Code>>,
     scratch: Vec<u32>,
+    watches: Vec<Vec<WatchCode>>,
+}
+
+/// A watching function.
+#[derive(Debug)]
+struct WatchCode {
+    code: Code,
+    /// Rows stored, and their positions in a lane's part of the list.
+    outs: Vec<(u32, usize)>,
+    lanes: Vec<(usize, usize)>,
 }
 
 impl Backend for Vectors {
     fn build(plan: &PlanRef<'_>) -> Result<Self, SimError> {
         let plan: &Plan = plan.0;
-        let list = |g: Group| -> Vec<Code> {
-            g.units(plan).iter().map(|u| code(u, &plan.classes[u.class], &plan.graphs[plan.classes[u.class].module].arena, plan)).collect()
-        };
+        let list = |g: Group| -> Vec<Code> { g.units(plan).iter().map(|u| code(u, plan, &[]).0).collect() };
         let steady = list(Group::Steady);
         let reactive = list(Group::Reactive);
         let edges: Vec<Vec<Code>> = (0..plan.edges.len()).map(|e| list(Group::Edge(e))).collect();
         let rows = steady.iter().chain(&reactive).chain(edges.iter().flatten()).map(|c| c.rows).max().unwrap_or(0);
-        Ok(Self { steady, reactive, edges, scratch: vec![0; rows * 64] })
+        Ok(Self { steady, reactive, edges, scratch: vec![0; rows * 64], watches: Vec::new() })
     }
 
     fn run(&mut self, group: Group, image: &mut [u32]) {
@@ -87,9 +95,37 @@ impl Backend for Vectors {
             }
         }
     }
+
+    fn watch(&mut self, plan: &PlanRef<'_>, units: &WatchUnits<'_>) -> Result<usize, SimError> {
+        let mut watch = Vec::new();
+        for u in units.0 {
+            let keep: Vec<N> = u.outs.iter().map(|o| o.0).collect();
+            let (code, rows) = code(&u.unit, plan.0, &keep);
+            if self.scratch.len() < code.rows {
+                self.scratch.resize(code.rows, 0);
+            }
+            watch.push(WatchCode { code, outs: rows.into_iter().zip(u.outs.iter().map(|o| o.1)).collect(), lanes: u.lanes.clone() });
+        }
+        self.watches.push(watch);
+        Ok(self.watches.len() - 1)
+    }
+
+    fn sample(&mut self, watch: usize, image: &[u32], words: &mut [u32]) {
+        for WatchCode { code, outs, lanes } in &self.watches[watch] {
+            for &(lane, base) in lanes {
+                instructions::<1>(code, lane, image, &mut self.scratch);
+                for &(row, k) in outs {
+                    words[base + k] = self.scratch[row as usize];
+                }
+            }
+        }
+    }
 }
 
-fn code(unit: &Unit, class: &Class, arena: &Arena, plan: &Plan) -> Code {
+/// Instructions of a unit; the rows of the nodes to keep.
+fn code(unit: &Unit, plan: &Plan, keep: &[N]) -> (Code, Vec<u32>) {
+    let class: &Class = &plan.classes[unit.class];
+    let arena: &Arena = &plan.graphs[class.module].arena;
     // Rows are reused after a node's last use.
     let mut last: HashMap<N, usize> = HashMap::new();
     for (i, &n) in unit.nodes.iter().enumerate() {
@@ -99,8 +135,8 @@ fn code(unit: &Unit, class: &Class, arena: &Arena, plan: &Plan) -> Code {
             }
         }
     }
-    for &(n, _) in &unit.stores {
-        last.insert(n, usize::MAX);
+    for n in unit.stores.iter().map(|s| &s.0).chain(keep) {
+        last.insert(*n, usize::MAX);
     }
     for w in &unit.writes {
         for n in w.data.iter().chain([&w.address, &w.enable]) {
@@ -139,7 +175,8 @@ fn code(unit: &Unit, class: &Class, arena: &Arena, plan: &Plan) -> Code {
         row.insert(n, to);
         instructions.push(Instruction { op: node.op, w: node.w, wa, wb, to, args, load: load.unwrap_or(0), is_load: load.is_some() });
     }
-    Code {
+    let kept = keep.iter().map(|n| row[n]).collect();
+    let code = Code {
         lanes: class.lanes,
         instructions,
         rows: rows as usize,
@@ -160,11 +197,12 @@ fn code(unit: &Unit, class: &Class, arena: &Arena, plan: &Plan) -> Code {
             .zip(&plan.graphs[class.module].memories)
             .map(|(&(at, size), m)| (at, size, m.words.len()))
             .collect(),
-    }
+    };
+    (code, kept)
 }
 
-/// Executes a unit for `B` lanes from `lane` on; gives `B`.
-fn block<const B: usize>(code: &Code, lane: usize, image: &mut [u32], scratch: &mut [u32]) -> usize {
+/// Computes the nodes of a unit for `B` lanes from `lane` on, into the rows of the scratch.
+fn instructions<const B: usize>(code: &Code, lane: usize, image: &[u32], scratch: &mut [u32]) {
     let (rows, _) = scratch.as_chunks_mut::<B>();
     for i in &code.instructions {
         let [a, b, c] = i.args.map(|r| r as usize);
@@ -231,6 +269,12 @@ fn block<const B: usize>(code: &Code, lane: usize, image: &mut [u32], scratch: &
             }
         }
     }
+}
+
+/// Executes a unit for `B` lanes from `lane` on; gives `B`.
+fn block<const B: usize>(code: &Code, lane: usize, image: &mut [u32], scratch: &mut [u32]) -> usize {
+    instructions::<B>(code, lane, image, scratch);
+    let (rows, _) = scratch.as_chunks_mut::<B>();
     for &(row, at) in &code.stores {
         image[at + lane..at + lane + B].copy_from_slice(&rows[row as usize]);
     }

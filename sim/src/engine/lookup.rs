@@ -22,9 +22,29 @@ pub(super) enum Word {
     Computed(usize, N, u8),
 }
 
-/// Frames made so far; the top is frame 0.
+/// Names of a graph: signals and memories by index.
+#[derive(Debug, Default)]
+struct Names {
+    signals: HashMap<String, usize>,
+    memories: HashMap<String, usize>,
+}
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Signal,
+    Memory,
+}
+
+/// Frames made so far; the top is frame 0. A million paths are looked up for a dump of the whole machine, so what was found once is kept.
 #[derive(Debug)]
-pub(super) struct Frames(Vec<Frame>);
+pub(super) struct Frames {
+    list: Vec<Frame>,
+    /// Frame of a child: parent frame and number of the child there.
+    children: HashMap<(usize, usize), usize>,
+    /// Names by module, made when a module is first entered.
+    names: HashMap<usize, Names>,
+}
 
 /// `top.pe[3].q` as `pe$3$q`.
 fn spelled(path: &str) -> String {
@@ -41,43 +61,61 @@ fn spelled(path: &str) -> String {
 
 impl Frames {
     pub(super) fn new() -> Self {
-        Self(vec![Frame { class: 0, lane: 0, parent: None }])
+        Self { list: vec![Frame { class: 0, lane: 0, parent: None }], children: HashMap::new(), names: HashMap::new() }
     }
 
     pub(super) fn get(&self, frame: usize) -> Frame {
-        self.0[frame]
+        self.list[frame]
+    }
+
+    fn below(&self, plan: &Plan, frame: usize, k: usize) -> Frame {
+        let Frame { class, lane, .. } = self.list[frame];
+        let (child, first) = plan.classes[class].sites[k];
+        Frame { class: child, lane: first + lane, parent: Some((frame, k)) }
     }
 
     fn child(&mut self, plan: &Plan, frame: usize, k: usize) -> usize {
-        let Frame { class, lane, .. } = self.0[frame];
-        let (child, first) = plan.classes[class].sites[k];
-        self.0.push(Frame { class: child, lane: first + lane, parent: Some((frame, k)) });
-        self.0.len() - 1
+        if let Some(&known) = self.children.get(&(frame, k)) {
+            return known;
+        }
+        self.list.push(self.below(plan, frame, k));
+        self.children.insert((frame, k), self.list.len() - 1);
+        self.list.len() - 1
     }
 
     /// Frame and index of the name in its graph.
     pub(super) fn signal(&mut self, plan: &Plan, path: &str) -> Result<(usize, usize), SimError> {
         let missing = || SimError::NotFound { kind: "signal", path: path.into() };
-        self.find(plan, 0, &spelled(path), &|plan, module, name| plan.graphs[module].names.iter().position(|n| n.name == name))
-            .ok_or_else(missing)
+        self.find(plan, 0, &spelled(path), Kind::Signal).ok_or_else(missing)
     }
 
     /// Frame and index of the memory in its graph.
     pub(super) fn memory(&mut self, plan: &Plan, path: &str) -> Result<(usize, usize), SimError> {
         let missing = || SimError::NotFound { kind: "memory", path: path.into() };
-        self.find(plan, 0, &spelled(path), &|plan, module, name| plan.graphs[module].memories.iter().position(|m| m.name == name))
-            .ok_or_else(missing)
+        self.find(plan, 0, &spelled(path), Kind::Memory).ok_or_else(missing)
     }
 
-    fn find(&mut self, plan: &Plan, frame: usize, rest: &str, own: &dyn Fn(&Plan, usize, &str) -> Option<usize>) -> Option<(usize, usize)> {
-        let module = plan.classes[self.0[frame].class].module;
-        if let Some(i) = own(plan, module, rest) {
+    fn find(&mut self, plan: &Plan, frame: usize, rest: &str, kind: Kind) -> Option<(usize, usize)> {
+        let module = plan.classes[self.list[frame].class].module;
+        let graph = &plan.graphs[module];
+        let names = self.names.entry(module).or_insert_with(|| {
+            let mut names = Names::default();
+            for (i, n) in graph.names.iter().enumerate() {
+                names.signals.entry(n.name.clone()).or_insert(i);
+            }
+            for (i, m) in graph.memories.iter().enumerate() {
+                names.memories.entry(m.name.clone()).or_insert(i);
+            }
+            names
+        });
+        let own = if kind == Kind::Signal { &names.signals } else { &names.memories };
+        if let Some(&i) = own.get(rest) {
             return Some((frame, i));
         }
-        for (k, child) in plan.graphs[module].children.iter().enumerate() {
+        for (k, child) in graph.children.iter().enumerate() {
             if let Some(tail) = rest.strip_prefix(child.name.as_str()).and_then(|t| t.strip_prefix('$')) {
                 let below = self.child(plan, frame, k);
-                if let Some(found) = self.find(plan, below, tail, own) {
+                if let Some(found) = self.find(plan, below, tail, kind) {
                     return Some(found);
                 }
             }
@@ -85,9 +123,27 @@ impl Frames {
         None
     }
 
+    /// The block instance and node that drives a node: ports are followed to the logic behind them.
+    pub(super) fn source(&mut self, plan: &Plan, mut frame: usize, mut n: N) -> (usize, N) {
+        loop {
+            let Frame { class, parent, .. } = self.list[frame];
+            match (plan.graphs[plan.classes[class].module].arena.op(n), parent) {
+                (Op::Input(i), Some((up, k))) => {
+                    let above = plan.classes[self.list[up].class].module;
+                    (frame, n) = (up, plan.graphs[above].children[k].inputs[i as usize]);
+                }
+                (Op::Child(k, w), _) => {
+                    frame = self.child(plan, frame, k as usize);
+                    n = plan.graphs[plan.classes[self.list[frame].class].module].outputs[w as usize];
+                }
+                _ => return (frame, n),
+            }
+        }
+    }
+
     /// Where a node of a frame is found.
     pub(super) fn word(&self, plan: &Plan, frame: usize, n: N) -> Word {
-        let Frame { class, lane, .. } = self.0[frame];
+        let Frame { class, lane, .. } = self.list[frame];
         let node = plan.graphs[plan.classes[class].module].arena.nodes[n as usize];
         match node.op {
             Op::State(s) => Word::Stored(plan.classes[class].states[s as usize] + lane, node.w),
@@ -98,14 +154,14 @@ impl Frames {
 
     /// Value of a node from registers, memories and inputs of the top alone.
     pub(super) fn compute(&mut self, plan: &Plan, image: &[u32], frame: usize, n: N) -> u32 {
-        let keep = self.0.len();
+        let keep = self.list.len();
         let value = self.value(plan, image, frame, n, &mut HashMap::new());
-        self.0.truncate(keep);
+        self.list.truncate(keep);
         value
     }
 
     fn value(&mut self, plan: &Plan, image: &[u32], frame: usize, n: N, memo: &mut HashMap<(usize, usize, N), u32>) -> u32 {
-        let Frame { class, lane, parent } = self.0[frame];
+        let Frame { class, lane, parent } = self.list[frame];
         if let Some(&v) = memo.get(&(class, lane, n)) {
             return v;
         }
@@ -118,13 +174,15 @@ impl Frames {
             Op::Input(i) => match parent {
                 None => image[c.inputs[i as usize]],
                 Some((up, k)) => {
-                    let module = plan.classes[self.0[up].class].module;
+                    let module = plan.classes[self.list[up].class].module;
                     self.value(plan, image, up, plan.graphs[module].children[k].inputs[i as usize], memo)
                 }
             },
             Op::Child(k, w) => {
-                let below = self.child(plan, frame, k as usize);
-                let module = plan.classes[self.0[below].class].module;
+                // Dropped by `compute`: not among the frames that are kept by path.
+                self.list.push(self.below(plan, frame, k as usize));
+                let below = self.list.len() - 1;
+                let module = plan.classes[self.list[below].class].module;
                 self.value(plan, image, below, plan.graphs[module].outputs[w as usize], memo)
             }
             Op::Read(m, w) => {

@@ -14,14 +14,17 @@ mod compiled;
 mod interpreter;
 mod lookup;
 mod simulator;
+mod watch;
 
 pub use crate::plan::Report;
 pub use compiled::{Compiled, Machine};
 pub use interpreter::{Interpreter, Vectors};
 pub use simulator::{Backend, Simulator, Snapshot};
+pub use watch::{Slot, Watch, Watched};
 
 use crate::SimError;
 use crate::netlist::Design;
+use crate::plan::{Keep, Plan};
 
 /// Handle of a signal in one engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +103,21 @@ pub trait Engine {
     /// Replaces a word of a memory.
     fn write_memory(&mut self, memory: MemoryId, address: usize, word: &[u64]);
 
+    /// Prepares to read many signals and memory words every cycle.
+    ///
+    /// # Errors
+    /// [`SimError::CodeGeneration`] if the code generator refused.
+    ///
+    /// # Panics
+    /// If an address lies outside its memory.
+    fn watch(&mut self, watched: &[Watched]) -> Result<Watch, SimError>;
+
+    /// Copies the settled values of a watch of this engine into a list of [`Watch::len`] words. A clock reads as 0.
+    ///
+    /// # Panics
+    /// If the list is shorter.
+    fn sample(&mut self, watch: &Watch, words: &mut [u32]);
+
     /// The whole state: registers, memories, inputs, cycle count.
     fn save(&self) -> Snapshot;
 
@@ -139,7 +157,15 @@ impl Design {
     /// # Errors
     /// Combinational loops, latches, undriven signals, derived clocks.
     pub fn interpret(&self) -> Result<Interpreter, SimError> {
-        Simulator::new(self)
+        Simulator::new(self, Keep::Needed)
+    }
+
+    /// The vector interpreter, with every port evaluated every cycle: a [`Watch`] of it has no slow words. For waveforms.
+    ///
+    /// # Errors
+    /// As [`Design::interpret`].
+    pub fn interpret_visible(&self) -> Result<Interpreter, SimError> {
+        Simulator::new(self, Keep::All)
     }
 
     /// Builds the compiled engine.
@@ -147,7 +173,15 @@ impl Design {
     /// # Errors
     /// As [`Design::interpret`]; [`SimError::CodeGeneration`] on a machine that the code generator does not know.
     pub fn compile(&self) -> Result<Compiled, SimError> {
-        Simulator::new(self)
+        Simulator::new(self, Keep::Needed)
+    }
+
+    /// The compiled engine, with every port evaluated every cycle: a [`Watch`] of it has no slow words. For waveforms.
+    ///
+    /// # Errors
+    /// As [`Design::compile`].
+    pub fn compile_visible(&self) -> Result<Compiled, SimError> {
+        Simulator::new(self, Keep::All)
     }
 
     /// Finds loops, latches, undriven signals and derived clocks without building an engine.
@@ -155,6 +189,6 @@ impl Design {
     /// # Errors
     /// The first problem, with its path.
     pub fn check(&self) -> Result<(), SimError> {
-        crate::plan::Plan::build(self).map(|_| ())
+        Plan::build(self, Keep::Needed).map(|_| ())
     }
 }

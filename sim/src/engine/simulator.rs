@@ -1,11 +1,12 @@
 //! What both engines share: the image, handles, lazy settling, save and restore.
 
 use super::lookup::{Frame, Frames, Word};
+use super::watch::{self, Target, Watch, WatchPlan, WatchUnit, Watched};
 use super::{ClockId, Engine, MemoryId, Report, SignalId};
 use crate::SimError;
 use crate::graph::{Op, mask};
 use crate::netlist::{Design, SignalKind};
-use crate::plan::{Plan, Unit};
+use crate::plan::{Keep, Plan, Unit};
 use std::collections::HashMap;
 
 /// How units are executed.
@@ -14,6 +15,21 @@ pub trait Backend: Sized {
     fn build(plan: &PlanRef<'_>) -> Result<Self, SimError>;
     #[doc(hidden)]
     fn run(&mut self, group: Group, image: &mut [u32]);
+    /// Prepares the functions of a watch; its number.
+    #[doc(hidden)]
+    fn watch(&mut self, plan: &PlanRef<'_>, units: &WatchUnits<'_>) -> Result<usize, SimError>;
+    /// Runs the functions of a watch.
+    #[doc(hidden)]
+    fn sample(&mut self, watch: usize, image: &[u32], words: &mut [u32]);
+}
+
+/// Functions of a watch, hidden from other crates.
+pub struct WatchUnits<'a>(pub(super) &'a [WatchUnit], pub(super) usize);
+
+impl std::fmt::Debug for WatchUnits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("WatchUnits").field(&self.0.len()).field(&self.1).finish()
+    }
 }
 
 /// The plan, hidden from other crates.
@@ -68,6 +84,8 @@ enum Needs {
 }
 
 struct Handle {
+    /// Block instance and index of the name in its graph.
+    at: (usize, usize),
     width: usize,
     words: Vec<Word>,
     needs: Needs,
@@ -94,6 +112,7 @@ pub struct Simulator<B> {
     steady_stale: bool,
     reactive_stale: bool,
     cycles: u64,
+    watches: Vec<WatchPlan>,
 }
 
 impl<B> std::fmt::Debug for Simulator<B> {
@@ -103,8 +122,8 @@ impl<B> std::fmt::Debug for Simulator<B> {
 }
 
 impl<B: Backend> Simulator<B> {
-    pub(super) fn new(design: &Design) -> Result<Self, SimError> {
-        let mut plan = Plan::build(design)?;
+    pub(super) fn new(design: &Design, keep: Keep) -> Result<Self, SimError> {
+        let mut plan = Plan::build(design, keep)?;
         let backend = B::build(&PlanRef(&plan))?;
         let image = std::mem::take(&mut plan.image);
         // The initial image is kept once, for `reset`.
@@ -130,6 +149,7 @@ impl<B: Backend> Simulator<B> {
             steady_stale: true,
             reactive_stale: true,
             cycles: 0,
+            watches: Vec::new(),
         })
     }
 
@@ -247,7 +267,7 @@ impl<B: Backend> Engine for Simulator<B> {
             _ => None,
         };
         let id = SignalId(self.handles.len());
-        self.handles.push(Handle { width, words, needs, fast, input, register });
+        self.handles.push(Handle { at: (frame, index), width, words, needs, fast, input, register });
         self.by_path.insert(path.into(), id);
         Ok(id)
     }
@@ -367,6 +387,42 @@ impl<B: Backend> Engine for Simulator<B> {
         }
         self.steady_stale = true;
         self.reactive_stale = true;
+    }
+
+    fn watch(&mut self, watched: &[Watched]) -> Result<Watch, SimError> {
+        let mut targets = Vec::with_capacity(watched.len());
+        for &w in watched {
+            targets.push(match w {
+                Watched::Signal(signal) => {
+                    let (frame, index) = self.handles[signal.0].at;
+                    let graph = &self.plan.graphs[self.plan.classes[self.frames.get(frame).class].module];
+                    Target::Nodes(graph.names[index].value.iter().map(|&n| (frame, n, graph.arena.width(n))).collect())
+                }
+                Watched::Word(memory, address) => {
+                    assert!(address < self.memory_len(memory), "the address lies outside the memory");
+                    let (at, widths) = self.memory_place(memory, address);
+                    Target::Row(widths.into_iter().enumerate().map(|(k, w)| (at + k, w)).collect())
+                }
+            });
+        }
+        let (watch, slots) = watch::plan(&self.plan, &mut self.frames, &targets);
+        let id = self.backend.watch(&PlanRef(&self.plan), &WatchUnits(&watch.units, watch.len))?;
+        debug_assert_eq!(id, self.watches.len());
+        let out = Watch { id, len: watch.len, slots, slow_words: watch.slow.len() };
+        self.watches.push(watch);
+        Ok(out)
+    }
+
+    fn sample(&mut self, watch: &Watch, words: &mut [u32]) {
+        self.settle(Needs::Reactive);
+        self.backend.sample(watch.id, &self.image, words);
+        let plan = &self.watches[watch.id];
+        for &(to, at) in &plan.copies {
+            words[to] = self.image[at];
+        }
+        for &(to, frame, n) in &plan.slow {
+            words[to] = self.frames.compute(&self.plan, &self.image, frame, n);
+        }
     }
 
     fn save(&self) -> Snapshot {

@@ -23,6 +23,15 @@ use crate::netlist::{Design, SignalKind};
 /// Largest graph that single-instance folding may build, so that the code of one unit stays in the instruction cache's reach.
 const FOLD_LIMIT: usize = 40_000;
 
+/// Which port words are evaluated every cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Those that reach a register, a memory or an output of the top.
+    Needed,
+    /// All, so that any signal can be sampled every cycle.
+    All,
+}
+
 /// How the design was mapped, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
@@ -58,9 +67,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn build(design: &Design) -> Result<Self, SimError> {
+    pub(crate) fn build(design: &Design, keep: Keep) -> Result<Self, SimError> {
         // Graphs are built and scheduled by recursion over long chains of operations.
-        let build = || Self::build_here(design);
+        let build = || Self::build_here(design, keep);
         std::thread::scope(|scope| {
             let worker = std::thread::Builder::new().stack_size(1 << 30).spawn_scoped(scope, build);
             match worker.map(std::thread::ScopedJoinHandle::join) {
@@ -71,7 +80,7 @@ impl Plan {
         })
     }
 
-    fn build_here(design: &Design) -> Result<Self, SimError> {
+    fn build_here(design: &Design, keep: Keep) -> Result<Self, SimError> {
         let mut graphs = graph::build(design)?;
         fold_single_instances(&mut graphs, design.top.0)?;
         let top = design.top();
@@ -88,7 +97,7 @@ impl Plan {
         let mut folded = Vec::new();
         loop {
             let classes = classes::assign(&graphs, design.top.0, &clock_words)?;
-            match schedule::schedule(&graphs, &classes) {
+            match schedule::schedule(&graphs, &classes, keep) {
                 Ok(order) => {
                     let mut plan = units::finish(graphs, classes, &order, clocks)?;
                     plan.report.folded = folded;

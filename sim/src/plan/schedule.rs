@@ -2,8 +2,9 @@
 //!
 //! A *sink* is an output word of a class or an input word of one of its children; it is ready when the port words that it reads are. A class's input word is ready
 //! when every parent has written it. Repeatedly the class with the most ready sinks is evaluated for all of them (list scheduling). Dead sinks, which reach
-//! no state, memory or top output, are not evaluated.
+//! no state, memory or top output, are not evaluated unless every word is asked for.
 
+use super::Keep;
 use super::classes::Class;
 use crate::graph::{Graph, N, Op};
 use std::collections::HashMap;
@@ -77,7 +78,7 @@ fn port(classes: &[Class], class: usize, op: Op) -> Option<(Port, Option<u32>)> 
     }
 }
 
-pub(super) fn schedule(graphs: &[Graph], classes: &[Class]) -> Result<Order, Blocked> {
+pub(super) fn schedule(graphs: &[Graph], classes: &[Class], keep: Keep) -> Result<Order, Blocked> {
     let mut items: Vec<Item> = Vec::new();
     let mut writers: HashMap<Port, Vec<usize>> = HashMap::new();
     let mut live_roots: Vec<(Port, Option<u32>)> = Vec::new();
@@ -111,6 +112,9 @@ pub(super) fn schedule(graphs: &[Graph], classes: &[Class]) -> Result<Order, Blo
     let mut live = vec![false; items.len()];
     let mut stack: Vec<Port> = live_roots.into_iter().map(|r| r.0).collect();
     stack.extend((0..graphs[classes[0].module].outputs.len()).map(|o| Port::Out(0, o as u32)));
+    if keep == Keep::All {
+        stack.extend(items.iter().map(|item| item.writes));
+    }
     while let Some(p) = stack.pop() {
         for &i in writers.get(&p).into_iter().flatten() {
             if !is_clock(&p) && !std::mem::replace(&mut live[i], true) {
