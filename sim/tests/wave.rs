@@ -119,9 +119,12 @@ fn drive(engine: &mut dyn Engine, cycle: u64) {
     engine.poke(data, cycle.wrapping_mul(0x9e37_79b9) >> 7 & 0x1ff);
 }
 
-/// Variables of a file: what each is at which time; of an enum also the names.
+/// Values of a variable and the times at which it takes them.
+type Changes = Vec<(u64, String)>;
+
+/// Variables of a file; of an enum also the names.
 #[derive(Debug, PartialEq)]
-struct Contents(BTreeMap<String, (Vec<(u64, String)>, Vec<String>)>);
+struct Contents(BTreeMap<String, (Changes, Vec<String>)>);
 
 fn read(path: &Path) -> Contents {
     let mut wave = wellen::simple::read(path).expect("a file that wellen reads");
@@ -150,10 +153,10 @@ fn record(
     selection: &Selection,
     window: Window,
     cycles: u64,
-) -> BTreeMap<String, Vec<(u64, String)>> {
+) -> BTreeMap<String, Changes> {
     let signals = Signals::of(&design(), engine, selection).unwrap();
     let variables: Vec<_> = signals.variables().iter().map(|v| (v.path.clone(), signals.width(v), signals.is_clock(v))).collect();
-    let mut expected: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+    let mut expected: BTreeMap<String, Changes> = BTreeMap::new();
     let mut dump = Dump::create(path, format, signals, window).unwrap();
     let end = window.to.unwrap_or(cycles).min(cycles);
     let first = window.last.map_or(window.from, |last| window.from.max(end.saturating_sub(last)));

@@ -45,7 +45,8 @@ fn run(problem: &Problem, dump: Option<DumpSetup>) -> Result<(f64, u64), Box<dyn
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let scope = std::env::args().nth(1).unwrap_or_else(|| "cube$0.pe$0".into());
-    let ranges = (0..ROWS).map(|_| vec![0..POSITIONS as u32]).collect();
+    let all = 0..POSITIONS as u32;
+    let ranges = (0..ROWS).map(|_| Vec::from([all.clone()])).collect();
     let problem = Problem::new(tensor(ROWS, 1), tensor(POSITIONS, 2), tensor(POSITIONS, 3), ranges)?;
     let folder = tempfile::tempdir()?;
     with_stack(|| {

@@ -7,11 +7,14 @@ use rust_hdl::core::block::Block;
 use rust_hdl::core::probe::Probe;
 use std::collections::HashMap;
 
+/// Takes an atom: the scopes and namespaces around it, its name.
+type Visit<'a> = &'a mut dyn FnMut(&[String], &[String], &str, &dyn Atom);
+
 /// Visits the atoms of a block with their scopes, in a fixed order.
 struct Atoms<'a> {
     scopes: Vec<String>,
     namespaces: Vec<String>,
-    visit: &'a mut dyn FnMut(&[String], &[String], &str, &dyn Atom),
+    visit: Visit<'a>,
 }
 
 impl Probe for Atoms<'_> {
@@ -36,7 +39,7 @@ impl Probe for Atoms<'_> {
     }
 }
 
-fn walk(block: &dyn Block, visit: &mut dyn FnMut(&[String], &[String], &str, &dyn Atom)) {
+fn walk(block: &dyn Block, visit: Visit<'_>) {
     block.accept("top", &mut Atoms { scopes: Vec::new(), namespaces: Vec::new(), visit });
 }
 

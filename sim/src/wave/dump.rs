@@ -139,7 +139,10 @@ impl Dump {
 
     fn engine(&mut self, cycle: u64, rose: Option<usize>, engine: &mut dyn Engine) -> Result<(), WaveError> {
         self.record(cycle, rose, |source, words| match source {
-            Source::Engine(watch) => Ok(engine.sample(watch, words)),
+            Source::Engine(watch) => {
+                engine.sample(watch, words);
+                Ok(())
+            }
             Source::Block(_) => Err(SimError::Misuse { what: "the signals of this dump are of a block, not of an engine".into() }),
         })
     }
@@ -150,7 +153,10 @@ impl Dump {
     /// As [`Dump::sample`].
     pub fn sample_block(&mut self, cycle: u64, block: &dyn Block) -> Result<(), WaveError> {
         self.record(cycle, None, |source, words| match source {
-            Source::Block(places) => Ok(places.fill(block, words)),
+            Source::Block(places) => {
+                places.fill(block, words);
+                Ok(())
+            }
             Source::Engine(_) => Err(SimError::Misuse { what: "the signals of this dump are of an engine, not of a block".into() }),
         })
     }
