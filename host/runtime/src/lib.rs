@@ -1,5 +1,6 @@
 //! Launches: paged KV onto the PEs, query rows stacked to Q_cmb, one kernel a KV head, results read back.
 //!
+//! * [`cache`]: contexts as page tables over one pool of pages
 //! * [`device`]: what a machine offers, simulated or not
 //! * [`problem`]: an attention problem in 16-bit elements, checked
 //! * [`plan`]: where pages, rows, tables and commands go
@@ -7,6 +8,7 @@
 //! * [`report`]: cycles, utilization and counters of a run
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod device;
 pub mod execute;
 pub mod plan;
