@@ -30,6 +30,16 @@ pub struct Run {
     pub stride: u16,
 }
 
+/// What is attended to under one row table.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Pass {
+    /// SRAM word of the row table.
+    pub table: u32,
+    /// Runs of every PE, by global index; PEs beyond the list have none. A PE serves its runs in order, so their order is that in which every row's
+    /// positions are summed.
+    pub runs: Vec<Vec<Run>>,
+}
+
 /// A kernel over one KV head: every row of Q_cmb against the pages of all PEs.
 #[derive(Clone, Debug)]
 pub struct FusedAttention {
@@ -43,14 +53,12 @@ pub struct FusedAttention {
     pub scale: u32,
     /// SRAM word of Q_cmb.
     pub q_address: u32,
-    /// SRAM words of the row tables, one a pass.
-    pub tables: Vec<u32>,
+    /// Row tables, and the pages that their ranges touch.
+    pub passes: Vec<Pass>,
     /// SRAM word of the output area.
     pub output: u32,
     /// Q, K and V are bf16 (otherwise fp16).
     pub bf16: [bool; 3],
-    /// Runs of every PE, by global index; PEs beyond the list have none.
-    pub runs: Vec<Vec<Run>>,
     /// Composite or primitive commands.
     pub issue: Issue,
 }
@@ -58,7 +66,7 @@ pub struct FusedAttention {
 impl FusedAttention {
     /// PEs that own KV: those up to the last one with a run, at least one.
     pub fn active(&self) -> usize {
-        self.runs.iter().rposition(|r| !r.is_empty()).map_or(1, |last| last + 1)
+        self.passes.iter().filter_map(|pass| pass.runs.iter().rposition(|r| !r.is_empty())).max().map_or(1, |last| last + 1)
     }
 
     /// Mask of the PEs of a CUBE that take part: those that own KV, and their merge partners.
@@ -86,11 +94,11 @@ impl FusedAttention {
             v_bf16: self.bf16[2],
             active: self.active() as u8,
         })];
-        for &table in &self.tables {
-            list.push(all(Operation::LoadRows { table }));
+        for pass in &self.passes {
+            list.push(all(Operation::LoadRows { table: pass.table }));
             match self.issue {
-                Issue::Composite => self.attend(cube, &mut list),
-                Issue::Primitive => self.stages(cube, &mut list),
+                Issue::Composite => self.attend(pass, cube, &mut list),
+                Issue::Primitive => self.stages(pass, cube, &mut list),
             }
         }
         let rounds = merge_rounds(self.active()) as u8;
@@ -104,8 +112,8 @@ impl FusedAttention {
     }
 
     /// The runs of a CUBE's PE.
-    fn runs(&self, cube: usize, pe: usize) -> &[Run] {
-        self.runs.get(cube * self.geometry.pes_per_cube + pe).map_or(&[], Vec::as_slice)
+    fn runs<'p>(&self, pass: &'p Pass, cube: usize, pe: usize) -> &'p [Run] {
+        pass.runs.get(cube * self.geometry.pes_per_cube + pe).map_or(&[], Vec::as_slice)
     }
 
     /// A run with its position taken relative to the PE's index, as the interleave flag adds it again; `None` if it lies below.
@@ -115,12 +123,12 @@ impl FusedAttention {
     }
 
     /// Composite commands, run after run; PEs whose runs differ by their index alone share one.
-    fn attend(&self, cube: usize, list: &mut Vec<Command>) {
-        let most = (0..self.geometry.pes_per_cube).map(|pe| self.runs(cube, pe).len()).max().unwrap_or(0);
+    fn attend(&self, pass: &Pass, cube: usize, list: &mut Vec<Command>) {
+        let most = (0..self.geometry.pes_per_cube).map(|pe| self.runs(pass, cube, pe).len()).max().unwrap_or(0);
         for n in 0..most {
             let mut groups: Vec<(Option<Run>, Run, u8)> = Vec::new();
             for pe in 0..self.geometry.pes_per_cube {
-                let Some(&run) = self.runs(cube, pe).get(n) else { continue };
+                let Some(&run) = self.runs(pass, cube, pe).get(n) else { continue };
                 let relative = self.relative(cube, pe, run);
                 match groups.iter_mut().find(|(shared, _, _)| shared.is_some() && *shared == relative) {
                     Some((_, _, mask)) => *mask |= 1 << pe,
@@ -141,13 +149,13 @@ impl FusedAttention {
     }
 
     /// Primitive commands: page after page, row tile after row tile, stage after stage.
-    fn stages(&self, cube: usize, list: &mut Vec<Command>) {
+    fn stages(&self, pass: &Pass, cube: usize, list: &mut Vec<Command>) {
         let pages: Vec<Vec<(u32, u32)>> = (0..self.geometry.pes_per_cube)
             .map(|pe| {
                 let page = |run: &Run, i: u32| {
                     (run.page + i * page_beats(self.head_dim as usize) as u32, run.position + i * u32::from(run.stride) * TILE as u32)
                 };
-                self.runs(cube, pe).iter().flat_map(|run| (0..u32::from(run.pages)).map(move |i| page(run, i))).collect()
+                self.runs(pass, cube, pe).iter().flat_map(|run| (0..u32::from(run.pages)).map(move |i| page(run, i))).collect()
             })
             .collect();
         for n in 0..pages.iter().map(Vec::len).max().unwrap_or(0) {
@@ -184,10 +192,9 @@ mod tests {
             head_dim: 16,
             scale: 0.25f32.to_bits(),
             q_address: 0,
-            tables: vec![100],
+            passes: vec![Pass { table: 100, runs }],
             output: 200,
             bf16: [false; 3],
-            runs,
             issue,
         }
     }

@@ -15,4 +15,4 @@ pub mod output;
 pub mod row_table;
 
 pub use disassemble::disassemble;
-pub use kernel::{FusedAttention, Issue, Run};
+pub use kernel::{FusedAttention, Issue, Pass, Run};

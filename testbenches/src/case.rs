@@ -1,6 +1,6 @@
 //! Random kernels for the tiny preset: what lies in memory, and the command lists over it.
 
-use braid_firmware::{FusedAttention, Issue, Run};
+use braid_firmware::{FusedAttention, Issue, Pass, Run};
 use braid_golden::format::Format;
 use braid_golden::stimulus::Stimulus;
 use braid_isa::layout::{HostAddress, merge_rounds, output_words, owned_columns, page_beats};
@@ -106,10 +106,9 @@ impl Case {
             head_dim: self.head_dim as u16,
             scale: ((1.0 / (self.head_dim as f64).sqrt() * std::f64::consts::LOG2_E) as f32).to_bits(),
             q_address: 0,
-            tables: vec![TABLE],
+            passes: vec![Pass { table: TABLE, runs: self.pages.iter().enumerate().map(runs).collect() }],
             output: OUTPUT,
             bf16: [false; 3],
-            runs: self.pages.iter().enumerate().map(runs).collect(),
             issue,
         }
     }

@@ -14,5 +14,5 @@ pub mod status;
 
 pub use command::{Command, DecodeError, Operation};
 pub use counter::Counter;
-pub use geometry::{Geometry, LANES, RANGES_PER_PASS, TILE};
+pub use geometry::{BEAT_BYTES, Geometry, LANES, RANGES_PER_PASS, TILE};
 pub use status::{Code, Status};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use braid_devices::OpenError;
-use braid_runtime::{ProblemError, RunError};
 use braid_sim::wave::WaveError;
+use braid_runtime::{ProblemError, SessionError};
 use thiserror::Error;
 
 /// An error of the program; one line.
@@ -69,14 +69,14 @@ pub(crate) enum Error {
     Dump(WaveError),
     /// A run that failed.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(#[from] SessionError),
 }
 
 impl Error {
     /// Exit status: 2 for a user's mistake, 1 for a machine that failed.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Error::Run(RunError::Device(_)) => 1,
+            Error::Run(SessionError::Device(_)) => 1,
             _ => 2,
         }
     }

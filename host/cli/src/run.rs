@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use braid_devices::{Setup, open};
 use braid_hdl::model::ChannelTiming;
-use braid_isa::TILE;
-use braid_isa::layout::page_beats;
-use braid_runtime::plan::padded_head_dim;
+use braid_isa::BEAT_BYTES;
+use braid_runtime::execute::pages_per_pe;
+use braid_runtime::layout::KvLayout;
 use braid_runtime::{Bounds, Load, Options, Outcome, Problem, Progress, execute};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -41,11 +41,13 @@ pub(crate) fn attend(options: &AttendOptions) -> Result<bool, Error> {
 /// Computes, checks and reports.
 fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> Result<(Outcome, bool), Error> {
     let geometry = machine.preset.geometry();
-    // Memory for the pages of one KV head, and never less than a page.
-    let head_dim = padded_head_dim(problem.k().head_dim);
-    let pages = problem.k().rows.div_ceil(TILE).div_ceil(geometry.pes()).max(1);
-    let beats = u32::try_from(pages.saturating_mul(page_beats(head_dim))).map_err(|_| {
-        Error::Options(format!("{} positions at d = {head_dim} are more than a memory channel can address", problem.k().rows))
+    let (k, pages_per_pe) = (problem.k(), pages_per_pe(&geometry, problem.k().rows));
+    let layout = KvLayout { layers: 1, kv_heads: k.heads, head_dim: k.head_dim, pages_per_pe };
+    let beats = u32::try_from(layout.channel_beats()).ok().filter(|&beats| beats <= u32::MAX / BEAT_BYTES as u32).ok_or_else(|| {
+        let (positions, heads, d) = (k.rows, k.heads, k.head_dim);
+        Error::Options(format!(
+            "{positions} positions of {heads} KV heads at d = {d} are more than the 4 GiB that a memory channel addresses"
+        ))
     })?;
     let setup = Setup {
         geometry,
@@ -76,7 +78,7 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
     };
     let result = execute(device.as_mut(), problem, &options, &mut |progress| {
         bar.set_message(match progress {
-            Progress::Loading { kv_head, done, of } => format!("KV head {kv_head}: page {} of {of}", done + 1),
+            Progress::Loading { kv_head, done, of } => format!("KV head {kv_head}: loading position {done} of {of}"),
             Progress::Running { kv_head, launch, of, cycles } => {
                 format!("KV head {kv_head}, launch {} of {of}: {cycles} cycles", launch + 1)
             }
@@ -85,7 +87,7 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
     // The dump is whole when the machine is gone.
     drop(device);
     bar.set_message("checking against the golden kernel and f64");
-    let checked = result.map(|outcome| (check(problem, &geometry, &outcome), outcome));
+    let checked = result.and_then(|outcome| Ok((check(problem, &geometry, &outcome)?, outcome)));
     bar.finish_and_clear();
     let (checks, outcome) = checked?;
     let summary = Summary::new(description, machine, problem, &outcome.report, &checks);

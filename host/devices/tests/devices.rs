@@ -81,7 +81,7 @@ fn what_does_not_fit_is_an_error_that_names_the_limit() {
         execute(d, p, &Options::default(), &mut |_| ()).expect_err("too large").to_string()
     };
     assert!(error(&problem(1, 1, 1, 16, 130), device.as_mut()).contains("larger than the 128 columns"));
-    assert!(error(&problem(1, 1, 1, 400, 16), device.as_mut()).contains("400 positions"));
+    assert!(error(&problem(1, 1, 1, 400, 16), device.as_mut()).contains("7 pages of 16 positions a PE"));
 }
 
 /// One machine after the other problem, without a reset in between: random shapes, ranges and memory stalls.

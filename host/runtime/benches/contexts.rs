@@ -62,6 +62,9 @@ fn main() {
     branches.into_iter().for_each(|b| cache.free(b).expect("a live context"));
     cache.free(parent).expect("a live context");
     let time = start.elapsed();
-    println!("10,000 contexts over one prefix, 16 tokens each, freed in random order: {time:?} (at most 2 s), pages left {}", cache.usage().used);
+    println!(
+        "10,000 contexts over one prefix, 16 tokens each, freed in random order: {time:?} (at most 2 s), pages left {}",
+        cache.usage().used
+    );
     assert_eq!(cache.usage().used, 0, "the pool is empty again");
 }

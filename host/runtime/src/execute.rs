@@ -1,57 +1,29 @@
-//! Runs a problem on a device.
+//! Launches on a device, and one attention over dense tensors as a session with one context.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use braid_firmware::kernel::Issue;
 use braid_firmware::output::log_sum_exp;
+use braid_firmware::row_table::passes;
 use braid_isa::layout::{HostAddress, merge_rounds};
-use thiserror::Error;
+use braid_isa::{Geometry, TILE};
 
-use crate::device::{Bounds, Device, DeviceError, failure};
-use crate::plan::{self, Launch, PlanError};
-use crate::problem::Problem;
+use crate::cache::{KvCache, PageId};
+use crate::device::{Device, DeviceError, failure};
+use crate::plan::Launch;
+use crate::problem::{Problem, Tensor};
 use crate::report::{LaunchReport, Report};
-
-/// How pages reach channel memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Load {
-    /// Through the host port, as on a real machine.
-    #[default]
-    Port,
-    /// Directly into simulated memory.
-    Direct,
-}
-
-/// How to run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Composite or primitive commands.
-    pub issue: Issue,
-    /// Bounds of waiting.
-    pub bounds: Bounds,
-    /// How pages reach memory.
-    pub load: Load,
-    /// PEs whose counters are read after every launch.
-    pub counted_pes: Vec<usize>,
-}
-
-impl Default for Options {
-    /// Composite issue, the host port, the counters of PE 0.
-    fn default() -> Self {
-        Options { issue: Issue::default(), bounds: Bounds::default(), load: Load::default(), counted_pes: vec![0] }
-    }
-}
+use crate::session::{KvShape, Options, Output, Query, Session, SessionError};
 
 /// What a run tells while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Pages of a KV head are being loaded: done, of all.
+    /// K and V of a KV head are being loaded.
     Loading {
         /// KV head.
         kv_head: usize,
-        /// Pages loaded.
+        /// Positions loaded.
         done: usize,
-        /// Pages.
+        /// Positions.
         of: usize,
     },
     /// A launch runs.
@@ -67,17 +39,6 @@ pub enum Progress {
     },
 }
 
-/// Why a run failed.
-#[derive(Debug, Error)]
-pub enum RunError {
-    /// The problem does not fit.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The machine failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-}
-
 /// Attention of a problem, computed by a device.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -89,7 +50,23 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Loads the pages, launches one kernel a KV head (and batch of rows), reads O and lse.
+/// Pages of one KV head that each PE needs for so many positions.
+pub fn pages_per_pe(geometry: &Geometry, positions: usize) -> usize {
+    positions.div_ceil(TILE).div_ceil(geometry.pes()).max(1)
+}
+
+/// Where [`execute`] puts the pages of the positions.
+///
+/// # Errors
+/// If the positions are more than can be addressed.
+pub fn placement(geometry: &Geometry, positions: usize) -> Result<Vec<PageId>, SessionError> {
+    let mut cache = KvCache::new(geometry.pes(), pages_per_pe(geometry, positions));
+    let context = cache.create();
+    cache.append(context, positions)?;
+    Ok(cache.table(context)?.pages().collect())
+}
+
+/// Loads the pages of all KV heads, launches one kernel a KV head (and batch of rows), reads O and lse.
 ///
 /// # Errors
 /// A problem that does not fit, or a device that fails or does not end within the bounds; the device has been reset then.
@@ -98,41 +75,36 @@ pub fn execute(
     problem: &Problem,
     options: &Options,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, RunError> {
-    let geometry = device.geometry();
-    let (q, head_dim) = (problem.q(), problem.k().head_dim);
-    let mut o = vec![0u32; q.rows * q.heads * head_dim];
-    let mut lse = vec![f32::NEG_INFINITY; q.rows * q.heads];
-    let mut report = Report::new(&geometry, problem);
+) -> Result<Outcome, SessionError> {
     let start = Instant::now();
-    for kv_head in 0..problem.k().heads {
-        let launches = plan::launches(problem, &geometry, device.channel_beats(), kv_head, options.issue)?;
-        let pages = plan::pages(problem, &geometry, kv_head);
-        for (done, (address, bytes)) in pages.iter().enumerate() {
-            progress(Progress::Loading { kv_head, done, of: pages.len() });
-            match options.load {
-                Load::Port => device.write(*address, bytes)?,
-                Load::Direct => device.preload(*address, bytes)?,
-            }
-        }
-        for (n, launch) in launches.iter().enumerate() {
-            let mut told = |cycles| progress(Progress::Running { kv_head, launch: n, of: launches.len(), cycles });
-            let result = run(device, launch, options, &mut told);
-            if result.is_err() {
-                // The next launch finds a clean machine, or at least the first error is told.
-                let _ = device.reset();
-            }
-            let launched = result?;
-            read(device, launch, problem, &mut o, &mut lse)?;
-            report.add(launched);
-        }
-    }
-    report.finish(start.elapsed().max(Duration::from_nanos(1)), device.simulated_cycles());
+    let (k, v) = (problem.k(), problem.v());
+    let shape = KvShape {
+        layers: 1,
+        kv_heads: k.heads,
+        head_dim: k.head_dim,
+        k: k.element,
+        v: v.element,
+        pages_per_pe: pages_per_pe(&device.geometry(), k.rows),
+    };
+    let mut session = Session::new(device, shape, options.clone())?;
+    let context = session.create();
+    session.append(context, k.rows)?;
+    session.write(context, 0, 0, k, v, progress)?;
+    // Users may name ranges in any order, and a position twice.
+    let visible: Vec<_> = problem.ranges().iter().map(|ranges| passes(ranges).into_iter().flatten().collect()).collect();
+    let (mut outputs, mut report) = session.attend(0, &[Query { context, q: problem.q(), visible: &visible }], progress)?;
+    report.wall = start.elapsed();
+    let Output { o, lse } = outputs.swap_remove(0);
     Ok(Outcome { o, lse, report })
 }
 
 /// One launch, from loading SRAM to its counters.
-fn run(device: &mut dyn Device, launch: &Launch, options: &Options, progress: &mut dyn FnMut(u64)) -> Result<LaunchReport, DeviceError> {
+pub(crate) fn run(
+    device: &mut dyn Device,
+    launch: &Launch,
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+) -> Result<LaunchReport, DeviceError> {
     let geometry = device.geometry();
     for cube in (0..geometry.cubes).filter(|&cube| !launch.lists[cube].is_empty()) {
         for (word, bytes) in &launch.sram {
@@ -162,9 +134,9 @@ fn run(device: &mut dyn Device, launch: &Launch, options: &Options, progress: &m
 }
 
 /// Reads the columns from the CUBEs whose PEs own them.
-fn read(device: &mut dyn Device, launch: &Launch, problem: &Problem, o: &mut [u32], lse: &mut [f32]) -> Result<(), DeviceError> {
+pub(crate) fn read(device: &mut dyn Device, launch: &Launch, queries: &[&Tensor], outputs: &mut [Output]) -> Result<(), DeviceError> {
     let geometry = device.geometry();
-    let (kernel, heads, head_dim) = (&launch.kernel, problem.q().heads, problem.k().head_dim);
+    let kernel = &launch.kernel;
     let mut l = vec![0; launch.rows.len()];
     for tile in 0..geometry.row_tiles(launch.rows.len()) {
         for (cube, columns) in launch.output_columns() {
@@ -175,13 +147,14 @@ fn read(device: &mut dyn Device, launch: &Launch, problem: &Problem, o: &mut [u3
             for (i, value) in values.enumerate() {
                 let (column, row) = (columns.start + i / geometry.rows, tile * geometry.rows + i % geometry.rows);
                 let Some(place) = launch.rows.get(row) else { continue };
-                let index = place.token * heads + place.head;
-                if column < head_dim {
-                    o[index * head_dim + column] = value;
+                let (q, output) = (queries[place.query], &mut outputs[place.query]);
+                let index = place.token * q.heads + place.head;
+                if column < q.head_dim {
+                    output.o[index * q.head_dim + column] = value;
                 } else if column == kernel.head_dim as usize {
                     l[row] = value;
                 } else if column == kernel.head_dim as usize + 1 {
-                    lse[index] = log_sum_exp(value, l[row]);
+                    output.lse[index] = log_sum_exp(value, l[row]);
                 }
             }
         }

@@ -180,18 +180,6 @@ impl Problem {
     pub fn group(&self) -> usize {
         self.q.heads / self.k.heads
     }
-
-    /// Visible (row, position) pairs of one query head.
-    pub fn visible_pairs(&self) -> u64 {
-        let united = self.ranges.iter().flat_map(|r| braid_firmware::row_table::passes(r)).flatten();
-        united.map(|r| u64::from(r.end - r.start)).sum()
-    }
-
-    /// Positions that some row sees.
-    pub fn visible_positions(&self) -> u64 {
-        let all: Vec<Range<u32>> = self.ranges.iter().flatten().cloned().collect();
-        braid_firmware::row_table::passes(&all).into_iter().flatten().map(|r| u64::from(r.end - r.start)).sum()
-    }
 }
 
 #[cfg(test)]
@@ -210,11 +198,5 @@ mod tests {
         assert!(matches!(new(tensor(1, 2, 16), tensor(4, 2, 8), tensor(4, 2, 8), vec![vec![]]), ProblemError::HeadDimension { .. }));
         assert!(matches!(new(tensor(1, 2, 8), tensor(4, 2, 8), tensor(4, 2, 8), vec![vec![0..5]]), ProblemError::Range { .. }));
         assert!(matches!(new(tensor(2, 2, 8), tensor(4, 2, 8), tensor(4, 2, 8), vec![vec![]]), ProblemError::RangeRows { .. }));
-    }
-
-    #[test]
-    fn pairs_are_counted_once() {
-        let p = Problem::new(tensor(2, 2, 8), tensor(9, 1, 8), tensor(9, 1, 8), vec![vec![0..4, 2..6], vec![5..9]]).expect("it fits");
-        assert_eq!((p.visible_pairs(), p.visible_positions(), p.group()), (10, 9, 2));
     }
 }

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use braid_isa::{Counter, Geometry, LANES};
 
-use crate::problem::Problem;
-
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchReport {
@@ -43,26 +41,16 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(geometry: &Geometry, problem: &Problem) -> Report {
-        let head_dim = problem.k().head_dim;
+    pub(crate) fn new(geometry: &Geometry, head_dim: usize) -> Report {
         Report {
             geometry: *geometry,
             launches: Vec::new(),
             head_dim,
-            visible_pairs: problem.visible_pairs() * problem.q().heads as u64,
-            visible_kv_bytes: problem.visible_positions() * problem.k().heads as u64 * head_dim as u64 * 4,
+            visible_pairs: 0,
+            visible_kv_bytes: 0,
             wall: Duration::ZERO,
             simulated_cycles: 0,
         }
-    }
-
-    pub(crate) fn add(&mut self, launch: LaunchReport) {
-        self.launches.push(launch);
-    }
-
-    pub(crate) fn finish(&mut self, wall: Duration, simulated_cycles: u64) {
-        self.wall = wall;
-        self.simulated_cycles = simulated_cycles;
     }
 
     /// Cycles of all launches.
