@@ -85,3 +85,47 @@ impl<const PES: usize> Logic for OutputArbiter<PES> {
         self.write.next = self.found.val();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Compiled, word};
+    use braid_golden::stimulus::Stimulus;
+
+    #[test]
+    fn one_pe_a_cycle_is_served_in_turn_with_its_own_word() {
+        const PES: usize = 5;
+        let mut arbiter = Compiled::new(OutputArbiter::<PES>::default());
+        let mut stimulus = Stimulus::new(33);
+        let mut last = 0;
+        let mut waited = [0; PES];
+        for cycle in 0..20_000 {
+            // Phases of few and of many that ask.
+            let once_in = if cycle / 500 % 2 == 0 { 4 } else { 1 };
+            let asks: [bool; PES] = std::array::from_fn(|pe| waited[pe] > 0 || stimulus.once_in(once_in));
+            let words: [(u32, u128, u32); PES] =
+                std::array::from_fn(|_| (stimulus.below(1 << 20), word(&mut stimulus), stimulus.below(16)));
+            for (pe, (address, data, enable)) in words.iter().enumerate() {
+                arbiter.set(&format!("valid[{pe}]"), u64::from(asks[pe]));
+                arbiter.set(&format!("address[{pe}]"), *address);
+                arbiter.set_wide(&format!("data[{pe}]"), *data);
+                arbiter.set(&format!("enable[{pe}]"), *enable);
+            }
+            let served = (1..=PES).map(|i| (last + i) % PES).find(|&pe| asks[pe]);
+            assert_eq!(arbiter.get("grant"), served.map_or(0, |pe| 1 << pe), "cycle {cycle}");
+            assert_eq!(arbiter.get("write"), u64::from(served.is_some()));
+            if let Some(pe) = served {
+                let (address, data, enable) = words[pe];
+                assert_eq!(arbiter.get("write_address"), u64::from(address));
+                assert_eq!(arbiter.get_wide("write_data"), data);
+                assert_eq!(arbiter.get("write_enable"), u64::from(enable));
+                last = pe;
+            }
+            for pe in 0..PES {
+                waited[pe] = if asks[pe] && served != Some(pe) { waited[pe] + 1 } else { 0 };
+                assert!(waited[pe] < PES, "PE {pe} waits while others are served twice");
+            }
+            arbiter.step();
+        }
+    }
+}

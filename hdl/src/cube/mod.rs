@@ -8,6 +8,10 @@
 pub mod arbiter;
 pub mod die;
 pub mod distributor;
+#[cfg(test)]
+mod distributor_tests;
 pub mod multicast;
+#[cfg(test)]
+mod multicast_tests;
 
 pub use die::Cube;

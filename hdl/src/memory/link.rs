@@ -75,3 +75,41 @@ impl<const BEAT: usize, const LINKS: usize, const LATENCY: usize> Logic for Link
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Compiled;
+    use braid_golden::stimulus::Stimulus;
+    use std::collections::VecDeque;
+
+    fn delays<const LATENCY: usize>() {
+        let mut link = Compiled::new(Link::<48, 3, LATENCY>::default());
+        let mut stimulus = Stimulus::new(32 + LATENCY as u64);
+        let mut model: VecDeque<[u64; 3]> = vec![[0; 3]; LATENCY].into();
+        for cycle in 0..5_000 {
+            let input = [stimulus.below(8).into(), stimulus.bits() >> 16, stimulus.below(8).into()];
+            let reset = stimulus.once_in(50);
+            for (port, value) in ["in_valid", "in_data", "in_credit"].into_iter().zip(input) {
+                link.set(port, value);
+            }
+            link.set("reset", u64::from(reset));
+            let before = ["out_valid", "out_data", "out_credit"].map(|port| link.get(port));
+            assert_eq!(before, model[0], "cycle {cycle}: outputs are registers");
+            link.step();
+            model.pop_front();
+            model.push_back(input);
+            if reset {
+                // What is on the way is lost; data without a valid bit means nothing.
+                model.iter_mut().for_each(|[valid, _, credit]| (*valid, *credit) = (0, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn beats_and_credits_take_as_many_cycles_as_the_link_has_registers() {
+        delays::<1>();
+        delays::<2>();
+        delays::<5>();
+    }
+}

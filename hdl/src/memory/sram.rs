@@ -56,3 +56,33 @@ impl<const N: usize> Logic for Sram<N> {
         self.read_data.next = self.data.val();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Compiled, word};
+    use braid_golden::stimulus::Stimulus;
+
+    #[test]
+    fn every_part_of_a_word_is_written_alone_and_a_read_beside_a_write_gives_the_old_word() {
+        let mut sram = Compiled::new(Sram::<4>::default());
+        let mut stimulus = Stimulus::new(31);
+        let mut model = [0u128; 16];
+        for cycle in 0..20_000 {
+            let (read, write, enable) = (stimulus.below(16), stimulus.below(16), stimulus.below(16));
+            // Often the same word.
+            let read = if stimulus.once_in(3) { write } else { read };
+            let data = word(&mut stimulus);
+            sram.set("read_address", read);
+            sram.set("write_address", write);
+            sram.set("write_enable", enable);
+            sram.set_wide("write_data", data);
+            sram.step();
+            assert_eq!(sram.get_wide("read_data"), model[read as usize], "cycle {cycle}");
+            for part in (0..4).filter(|part| enable >> part & 1 == 1) {
+                let mask = u128::from(u32::MAX) << (32 * part);
+                model[write as usize] = model[write as usize] & !mask | data & mask;
+            }
+        }
+    }
+}
