@@ -8,6 +8,8 @@ use super::pins::{ControlDrive, DataDrive, SipPins};
 
 /// Beats of the longest burst.
 const MAX_BURST: usize = 256;
+/// Bytes between the addresses that no AXI burst may cross.
+const BOUNDARY: u64 = 4096;
 
 /// Why a bus transfer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +164,12 @@ impl<P: SipPins> Bench<P> {
                 })
             })
             .collect();
-        for (n, burst) in beats.chunks(MAX_BURST).enumerate() {
-            self.write_burst(first + (n * MAX_BURST * BEAT_BYTES) as u64, burst)?;
+        let mut sent = 0;
+        while sent < beats.len() {
+            let address = first + (sent * BEAT_BYTES) as u64;
+            let count = burst_beats(address, beats.len() - sent);
+            self.write_burst(address, &beats[sent..sent + count])?;
+            sent += count;
         }
         Ok(())
     }
@@ -204,8 +210,8 @@ impl<P: SipPins> Bench<P> {
         let beats = (skew + bytes.len()).div_ceil(BEAT_BYTES);
         let mut got = Vec::with_capacity(beats);
         while got.len() < beats {
-            let count = (beats - got.len()).min(MAX_BURST);
-            self.read_burst(first + (got.len() * BEAT_BYTES) as u64, count, &mut got)?;
+            let address = first + (got.len() * BEAT_BYTES) as u64;
+            self.read_burst(address, burst_beats(address, beats - got.len()), &mut got)?;
         }
         let flat = got.iter().flat_map(|beat| beat.to_le_bytes()).skip(skew);
         bytes.iter_mut().zip(flat).for_each(|(to, from)| *to = from);
@@ -242,5 +248,32 @@ impl<P: SipPins> Bench<P> {
     /// If the control port does not answer.
     pub fn launch(&mut self) -> Result<(), BusError> {
         self.write_register(register::CONTROL, register::CONTROL_DOORBELL)
+    }
+}
+
+/// Beats of the next burst: at most 256, and none beyond a boundary of 4 KiB, which no AXI burst may cross.
+fn burst_beats(address: u64, left: usize) -> usize {
+    let to_boundary = (BOUNDARY - address % BOUNDARY) as usize / BEAT_BYTES;
+    left.min(MAX_BURST).min(to_boundary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_burst_crosses_a_boundary_and_all_beats_are_sent() {
+        for first in [0u64, 16, 4080, 4096, 8176, 5 << 32] {
+            for beats in [1usize, 2, 255, 256, 257, 1000] {
+                let (mut address, mut left) = (first, beats);
+                while left > 0 {
+                    let count = burst_beats(address, left);
+                    assert!((1..=256).contains(&count));
+                    let last = address + (count * BEAT_BYTES) as u64 - 1;
+                    assert_eq!(address / BOUNDARY, last / BOUNDARY);
+                    (address, left) = (last + 1, left - count);
+                }
+            }
+        }
     }
 }
