@@ -55,7 +55,11 @@ pub fn run(
     Ok(())
 }
 
-fn difference(
+/// Compares registers by path.
+///
+/// # Errors
+/// The first of the left ones that the right ones do not have, or have with another value.
+pub fn difference(
     cycle: u64,
     left_name: &str,
     left: &[(String, Vec<u64>)],
@@ -82,17 +86,39 @@ fn difference(
 /// Sets a block's clock input.
 type SetClock<B> = Box<dyn Fn(&mut B, bool)>;
 
+/// Reads the registers of a block that rust-hdl's own simulator runs.
+#[derive(Debug)]
+pub struct BlockRegisters {
+    paths: Vec<String>,
+}
+
+impl BlockRegisters {
+    /// Finds the registers of a connected block.
+    pub fn new(block: &dyn Block) -> BlockRegisters {
+        let mut names = Names::default();
+        block.accept("top", &mut names);
+        BlockRegisters { paths: names.registers }
+    }
+
+    /// Path and value of every register, as [`Engine::registers`] spells them.
+    pub fn read(&self, block: &dyn Block) -> Vec<(String, Vec<u64>)> {
+        let mut values = Values::default();
+        block.accept("top", &mut values);
+        self.paths.iter().filter_map(|r| values.values.remove(r).map(|v| (r.clone(), v))).collect()
+    }
+}
+
 /// rust-hdl's own simulator over a block with one clock.
 pub struct RustHdl<B> {
     /// The block; set its inputs' `next` between steps.
     pub block: B,
     clock: SetClock<B>,
-    registers: Vec<String>,
+    registers: BlockRegisters,
 }
 
 impl<B> std::fmt::Debug for RustHdl<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RustHdl").field("registers", &self.registers.len()).finish()
+        f.debug_struct("RustHdl").field("registers", &self.registers.paths.len()).finish()
     }
 }
 
@@ -100,9 +126,8 @@ impl<B: Block> RustHdl<B> {
     /// Takes a block; `clock` sets its clock input.
     pub fn new(mut block: B, clock: impl Fn(&mut B, bool) + 'static) -> Self {
         block.connect_all();
-        let mut names = Names::default();
-        block.accept("top", &mut names);
-        Self { block, clock: Box::new(clock), registers: names.registers }
+        let registers = BlockRegisters::new(&block);
+        Self { block, clock: Box::new(clock), registers }
     }
 
     /// Evaluates until nothing changes; false if the block does not settle.
@@ -127,9 +152,7 @@ impl<B: Block> RustHdl<B> {
 
     /// Path and value of every register, as [`Engine::registers`] spells them.
     pub fn registers(&self) -> Vec<(String, Vec<u64>)> {
-        let mut values = Values::default();
-        self.block.accept("top", &mut values);
-        self.registers.iter().filter_map(|r| values.values.remove(r).map(|v| (r.clone(), v))).collect()
+        self.registers.read(&self.block)
     }
 
     /// Path and value of every settled signal but clocks, constants and the ports of memories and registers, spelled for [`Engine::signal`].

@@ -6,7 +6,7 @@ use braid_hdl::model::ChannelTiming;
 use braid_isa::Counter;
 use braid_isa::command::{ATTEND, INTERLEAVE, MASK, OPCODE, WAIT};
 use braid_isa::layout::merge_rounds;
-use braid_testbenches::case::{GEOMETRY, TABLE, encode};
+use braid_testbenches::case::{GEOMETRY, encode};
 use braid_testbenches::twin::CompiledTiny;
 use braid_testbenches::{Case, Twin};
 
@@ -68,8 +68,9 @@ fn fragmented_runs_of_uneven_pes_do_not_deadlock() {
             let case = Case { run_pages: 1, ..Case::random(20 + n as u64, 5, 16, pages) };
             let mut kernel = case.kernel(Issue::Composite);
             // Two passes: a row table follows the long queue.
-            for tables in [vec![TABLE], vec![TABLE, TABLE]] {
-                kernel.tables = tables;
+            let pass = kernel.passes[0].clone();
+            for passes in [vec![pass.clone()], vec![pass; 2]] {
+                kernel.passes = passes;
                 let lists: Vec<_> = (0..GEOMETRY.cubes).map(|cube| encode(&kernel.commands(cube))).collect();
                 twin.check_case(&case, &lists);
                 // All attends of one PE before those of the other, and the other way round.

@@ -77,7 +77,7 @@ pub trait SipPins {
     fn control(&mut self) -> ControlSee;
     /// The data port.
     fn data(&mut self) -> DataSee;
-    /// A PE's memory channel.
+    /// A PE's memory channel; what means nothing (a request that is not valid, the data of a read) is zero.
     fn channel(&mut self, pe: usize) -> ChannelInputs;
     /// One rising clock edge.
     fn clock(&mut self);
@@ -242,17 +242,18 @@ impl<
 
     fn channel(&mut self, pe: usize) -> ChannelInputs {
         let top = &self.top;
-        let valid = top.channel_request_valid[pe].val();
-        let write = valid && top.channel_request_write[pe].val();
-        ChannelInputs {
-            request_valid: valid,
-            request_write: write,
-            request_address: top.channel_request_address[pe].val().to_u32(),
-            request_beats: top.channel_request_beats[pe].val().to_u16(),
-            write_data: if write { from_bits(top.channel_write_data[pe].val()) } else { 0 },
-            write_strobe: top.channel_write_strobe[pe].val().to_u16(),
-            read_ready: top.channel_read_ready[pe].val(),
+        let mut inputs = ChannelInputs { read_ready: top.channel_read_ready[pe].val(), ..Default::default() };
+        if top.channel_request_valid[pe].val() {
+            inputs.request_valid = true;
+            inputs.request_write = top.channel_request_write[pe].val();
+            inputs.request_address = top.channel_request_address[pe].val().to_u32();
+            inputs.request_beats = top.channel_request_beats[pe].val().to_u16();
+            if inputs.request_write {
+                inputs.write_data = from_bits(top.channel_write_data[pe].val());
+                inputs.write_strobe = top.channel_write_strobe[pe].val().to_u16();
+            }
         }
+        inputs
     }
 
     fn clock(&mut self) {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A launch runs from the cycle after the doorbell's write until every CUBE is done; CYCLES counts the cycles of `running`. A doorbell during a launch is ignored.
-//! A soft reset lasts four cycles and keeps the settings.
+//! A soft reset lasts four cycles and keeps the settings; a doorbell behind it is kept until the reset has reached every unit.
 
 use braid_isa::{Geometry, LANES};
 use rust_hdl::prelude::*;
@@ -41,7 +41,9 @@ pub struct Registers<const CUBES: usize, const TOTAL: usize> {
     base: DFF<Bits<32>>,
     count: [DFF<Bits<32>>; CUBES],
     select: DFF<Bits<16>>,
-    resetting: DFF<Bits<3>>,
+    resetting: DFF<Bits<4>>,
+    settling: Signal<Local, Bit>,
+    in_reset: Signal<Local, Bit>,
     starting: DFF<Bit>,
     active: DFF<Bit>,
     finished: DFF<Bit>,
@@ -90,6 +92,8 @@ impl<const CUBES: usize, const TOTAL: usize> Registers<CUBES, TOTAL> {
             count: std::array::from_fn(|_| Default::default()),
             select: Default::default(),
             resetting: Default::default(),
+            settling: Default::default(),
+            in_reset: Default::default(),
             starting: Default::default(),
             active: Default::default(),
             finished: Default::default(),
@@ -123,8 +127,11 @@ impl<const CUBES: usize, const TOTAL: usize> Logic for Registers<CUBES, TOTAL> {
             }
             self.command_count[c].next = self.count[c].q.val();
         }
-        self.starting.d.next = false;
-        if self.resetting.q.val().any() {
+        // four cycles of reset, then four in which it passes the registers on its way
+        self.settling.next = self.resetting.q.val().any();
+        self.in_reset.next = self.resetting.q.val() > 4;
+        self.starting.d.next = self.starting.q.val() & self.settling.val();
+        if self.settling.val() {
             self.resetting.d.next = self.resetting.q.val() - 1;
         }
         if self.write.val() {
@@ -166,14 +173,14 @@ impl<const CUBES: usize, const TOTAL: usize> Logic for Registers<CUBES, TOTAL> {
             self.cycles.d.next = 0.into();
         }
         if (self.write.val() & (self.write_address.val() == 0x18)) & self.write_data.val().get_bit(1) {
-            self.resetting.d.next = 4.into();
+            self.resetting.d.next = 8.into();
             self.active.d.next = false;
             self.finished.d.next = false;
             self.error.d.next = false;
             self.starting.d.next = false;
         }
-        self.reset.next = self.resetting.q.val().any();
-        self.start.next = self.starting.q.val();
+        self.reset.next = self.in_reset.val();
+        self.start.next = self.starting.q.val() & !self.settling.val();
         self.running.next = self.active.q.val() & !self.starting.q.val();
         // ---- reads
         self.answer.d.next = 0.into();

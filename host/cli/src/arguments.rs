@@ -23,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   braid run --engine golden                    all of it, bits without cycles
   braid run --agents 8 --tokens 4 --prefix 64 --rows 4
   braid attend in.safetensors out.safetensors  attention of your own tensors
+  braid verify                                 the simulators agree on every register
   braid disasm commands.bin                    a command list as text";
 
 #[derive(Subcommand)]
@@ -33,6 +34,9 @@ pub(crate) enum Command {
     /// Attention of your own tensors: q [rows, q_heads, d], k and v [positions, kv_heads, d], optional ranges [rows, n, 2].
     #[command(after_help = ATTEND_EXAMPLES)]
     Attend(Box<AttendOptions>),
+    /// Runs a launch in several simulators at once and compares every register in every cycle.
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyOptions),
     /// Prints a command list (little-endian 128-bit words) as text.
     Disasm(DisasmOptions),
 }
@@ -48,6 +52,11 @@ const ATTEND_EXAMPLES: &str = "Examples:
   braid attend in.safetensors out.safetensors
   braid attend in.safetensors out.safetensors --engine golden --json
   braid attend in.safetensors out.safetensors --element bf16";
+
+const VERIFY_EXAMPLES: &str = "Examples:
+  braid verify                                              tiny preset: all three simulators
+  braid verify --preset default --engines compiled,interpreter --cycles 5000
+  braid verify --seed 7 --memory-stalls 3 --json";
 
 /// Options of the machine, shared by `run` and `attend`.
 #[derive(Args, Clone)]
@@ -150,6 +159,46 @@ pub(crate) struct AttendOptions {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) machine: MachineOptions,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct VerifyOptions {
+    /// Simulators to compare; the first one's results are checked against golden.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "compiled,interpreter,rust-hdl")]
+    pub(crate) engines: Vec<EngineName>,
+    /// Size of the machine.
+    #[arg(long, value_enum, default_value_t = PresetName::Tiny)]
+    pub(crate) preset: PresetName,
+    /// Compare the first N cycles only [default: the whole launch, memory and registers loaded through the host port included].
+    #[arg(long, value_name = "N")]
+    pub(crate) cycles: Option<u64>,
+    /// Agents that share the prefix.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) agents: usize,
+    /// Private tokens of each agent.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) tokens: usize,
+    /// Shared positions.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) prefix: usize,
+    /// Columns of a head.
+    #[arg(long, default_value_t = 16)]
+    pub(crate) head_dim: usize,
+    /// Query heads that share the KV head.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) group: usize,
+    /// Seed of the tensors and of the memory's stalls.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Composite commands, or every stage issued and waited for.
+    #[arg(long, value_enum, default_value_t = IssueName::Composite)]
+    pub(crate) issue: IssueName,
+    /// Random stalls of memory: a stall once in N cycles, 0 for none.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub(crate) memory_stalls: u32,
+    /// Print one JSON object instead of the report.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Clone)]

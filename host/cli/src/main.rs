@@ -9,6 +9,7 @@ mod output;
 mod present;
 mod run;
 mod tensors;
+mod verify;
 mod wave;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = braid_devices::with_stack(|| match command {
         Command::Run(options) => run::run(&options),
         Command::Attend(options) => run::attend(&options),
+        Command::Verify(options) => verify::verify(&options),
         Command::Disasm(options) => disasm::disasm(&options),
     });
     match result {

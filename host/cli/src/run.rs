@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use braid_devices::{Setup, open};
 use braid_hdl::model::ChannelTiming;
-use braid_isa::BEAT_BYTES;
+use braid_isa::{BEAT_BYTES, Geometry};
 use braid_runtime::execute::pages_per_pe;
 use braid_runtime::layout::KvLayout;
 use braid_runtime::{Bounds, Load, Options, Outcome, Problem, Progress, execute};
@@ -56,9 +56,7 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
         timing: ChannelTiming { latency: machine.memory_latency, stall_once_in: machine.memory_stalls, seed: 1 },
         dump: wave::dump(&machine.wave),
     };
-    if machine.memory_stalls == 1 {
-        return Err(Error::Options("--memory-stalls 1 would stall memory for ever; use 2 or more, or 0 for none".into()));
-    }
+    stalls(machine.memory_stalls)?;
     let dump = setup.dump.as_ref().map(|d| d.handle.clone());
     if let Some(dump) = &dump {
         wave::close_on_interrupt(dump.clone())?;
@@ -108,6 +106,26 @@ fn compute(problem: &Problem, description: String, machine: &MachineOptions) -> 
     Ok((outcome, checks.hold()))
 }
 
-fn style() -> ProgressStyle {
+/// Refuses stalls that never end.
+pub(crate) fn stalls(once_in: u32) -> Result<(), Error> {
+    if once_in == 1 {
+        return Err(Error::Options("--memory-stalls 1 would stall memory for ever; use 2 or more, or 0 for none".into()));
+    }
+    Ok(())
+}
+
+/// Beats behind each channel that a problem needs.
+pub(crate) fn channel_beats(problem: &Problem, geometry: &Geometry) -> Result<u32, Error> {
+    let (k, pages_per_pe) = (problem.k(), pages_per_pe(geometry, problem.k().rows));
+    let layout = KvLayout { layers: 1, kv_heads: k.heads, head_dim: k.head_dim, pages_per_pe };
+    u32::try_from(layout.channel_beats()).ok().filter(|&beats| beats <= u32::MAX / BEAT_BYTES as u32).ok_or_else(|| {
+        let (positions, heads, d) = (k.rows, k.heads, k.head_dim);
+        Error::Options(format!(
+            "{positions} positions of {heads} KV heads at d = {d} are more than the 4 GiB that a memory channel addresses"
+        ))
+    })
+}
+
+pub(crate) fn style() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {elapsed:>4} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`golden`]: the functional model; no clock, fast
 //! * [`engine`]: the SIP's pins on braid-sim's engines
+//! * [`lockstep`]: several simulators at once, compared
 //! * [`rtl`]: the SIP's RTL in a simulator, cycle by cycle
 //! * [`dump`]: waveforms of the RTL
 //! * [`open`]: one of them by name
@@ -10,6 +11,7 @@
 pub mod dump;
 pub mod engine;
 pub mod golden;
+pub mod lockstep;
 pub mod rtl;
 
 use braid_hdl::model::{ChannelTiming, RustHdlPins, SipPins};
@@ -25,6 +27,7 @@ use thiserror::Error;
 pub use dump::{DumpHandle, DumpSetup};
 pub use engine::EnginePins;
 pub use golden::GoldenDevice;
+pub use lockstep::{Comparison, open_lockstep};
 pub use rtl::RtlDevice;
 
 /// What simulates the machine.
@@ -61,6 +64,9 @@ pub enum OpenError {
     /// The golden machine has no signals.
     #[error("the golden machine has no signals to dump; choose an RTL engine (--engine compiled)")]
     NothingToDump,
+    /// A lock step of what cannot be stepped.
+    #[error("a lock step takes RTL engines: compiled, interpreter, rust-hdl")]
+    Engines,
     /// The design cannot be simulated.
     #[error(transparent)]
     Simulator(#[from] SimError),
