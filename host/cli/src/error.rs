@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use braid_devices::OpenError;
-use braid_sim::wave::WaveError;
 use braid_runtime::{ProblemError, SessionError};
+use braid_sim::wave::WaveError;
 use thiserror::Error;
 
 /// An error of the program; one line.
