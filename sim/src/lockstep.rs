@@ -132,6 +132,13 @@ impl<B: Block> RustHdl<B> {
         self.registers.iter().filter_map(|r| values.values.remove(r).map(|v| (r.clone(), v))).collect()
     }
 
+    /// Path and value of every settled signal but clocks, constants and the ports of memories and registers, spelled for [`Engine::signal`].
+    pub fn signals(&self) -> Vec<(String, Vec<u64>)> {
+        let mut signals = Signals::default();
+        self.block.accept("top", &mut signals);
+        signals.values
+    }
+
     /// Compares every register with an engine's.
     ///
     /// # Errors
@@ -181,9 +188,45 @@ impl Probe for Values {
     }
     fn visit_atom(&mut self, name: &str, atom: &dyn Atom) {
         if atom.kind() == AtomKind::OutputParameter && self.path.len() > 1 {
-            let limbs = limbs_of(&atom.verilog(), atom.bits());
-            let words = limbs.chunks(2).map(|c| u64::from(c[0]) | u64::from(c.get(1).copied().unwrap_or(0)) << 32).collect();
-            self.values.insert(format!("{}${name}", self.path[1..].join("$")), words);
+            self.values.insert(format!("{}${name}", self.path[1..].join("$")), words_of(atom));
+        }
+    }
+}
+
+/// Value of an atom, 64 bits a word, lowest first.
+fn words_of(atom: &dyn Atom) -> Vec<u64> {
+    let limbs = limbs_of(&atom.verilog(), atom.bits());
+    limbs.chunks(2).map(|c| u64::from(c[0]) | u64::from(c.get(1).copied().unwrap_or(0)) << 32).collect()
+}
+
+/// Values of the signals of all kernels, interfaces included.
+#[derive(Default)]
+struct Signals {
+    path: Vec<String>,
+    kernels: Vec<bool>,
+    values: Vec<(String, Vec<u64>)>,
+}
+
+impl Probe for Signals {
+    fn visit_start_scope(&mut self, name: &str, node: &dyn Block) {
+        self.path.push(name.into());
+        self.kernels.push(matches!(node.hdl(), Verilog::Combinatorial(_)));
+    }
+    fn visit_end_scope(&mut self, _: &str, _: &dyn Block) {
+        self.path.pop();
+        self.kernels.pop();
+    }
+    fn visit_start_namespace(&mut self, name: &str, _: &dyn Block) {
+        self.path.push(name.into());
+    }
+    fn visit_end_namespace(&mut self, _: &str, _: &dyn Block) {
+        self.path.pop();
+    }
+    fn visit_atom(&mut self, name: &str, atom: &dyn Atom) {
+        let value = matches!(atom.kind(), AtomKind::InputParameter | AtomKind::OutputParameter | AtomKind::LocalSignal);
+        if value && self.kernels.last() == Some(&true) && atom.descriptor().name != "clock" {
+            let prefix: String = self.path[1..].iter().flat_map(|p| [p.as_str(), "$"]).collect();
+            self.values.push((prefix + name, words_of(atom)));
         }
     }
 }
