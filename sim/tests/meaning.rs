@@ -4,6 +4,9 @@ use braid_sim::lockstep::RustHdl;
 use braid_sim::{Design, Engine, SimError};
 use rust_hdl::prelude::*;
 
+#[path = "meaning/verilog.rs"]
+mod verilog;
+
 /// `Default` of a block with `Constant` fields, which have none.
 macro_rules! default_with {
     ($block:ident { $($field:ident),* } { $($constant:ident: $value:expr),* }) => {
