@@ -39,7 +39,15 @@ pub(crate) fn load(options: &RunOptions) -> Result<Input, Error> {
         let name = path.display().to_string();
         (tensors::problem(&name, &bytes, element)?, name)
     } else if random {
-        fan_out(options, element)?
+        let shape = FanOut {
+            agents: options.agents.unwrap_or(8),
+            tokens: options.tokens.unwrap_or(4),
+            prefix: options.prefix.unwrap_or(64),
+            head_dim: options.head_dim.unwrap_or(64),
+            group: options.group.unwrap_or(1),
+            seed: options.seed,
+        };
+        fan_out(&shape, element)?
     } else {
         let name = "SmolLM2-135M fan-out (8 agents, 293 shared positions, layer 0)";
         (tensors::problem(name, FANOUT, element)?, name.to_string())
@@ -65,10 +73,24 @@ fn slice(problem: &Problem, wanted: usize) -> Problem {
     Problem::new(q, problem.k().clone(), problem.v().clone(), ranges).expect("a slice of a checked problem fits")
 }
 
+/// A random fan-out.
+struct FanOut {
+    agents: usize,
+    tokens: usize,
+    prefix: usize,
+    head_dim: usize,
+    group: usize,
+    seed: u64,
+}
+
+/// A small launch in which every PE of the smaller presets has work, for recordings.
+pub(crate) fn small() -> Result<Problem, Error> {
+    fan_out(&FanOut { agents: 2, tokens: 2, prefix: 70, head_dim: 32, group: 1, seed: 1 }, Element::Fp16).map(|(problem, _)| problem)
+}
+
 /// Random normal tensors: agents with private tokens behind a shared prefix, causal among themselves.
-fn fan_out(options: &RunOptions, element: Element) -> Result<(Problem, String), Error> {
-    let (agents, tokens) = (options.agents.unwrap_or(8), options.tokens.unwrap_or(4));
-    let (prefix, head_dim, group) = (options.prefix.unwrap_or(64), options.head_dim.unwrap_or(64), options.group.unwrap_or(1));
+fn fan_out(options: &FanOut, element: Element) -> Result<(Problem, String), Error> {
+    let &FanOut { agents, tokens, prefix, head_dim, group, seed } = options;
     if group == 0 || head_dim == 0 {
         return Err(Error::Options("--group and --head-dim must be at least 1".into()));
     }
@@ -81,7 +103,7 @@ fn fan_out(options: &RunOptions, element: Element) -> Result<(Problem, String), 
     if q_elements > 1 << 30 || positions.saturating_mul(head_dim) > 1 << 30 {
         return Err(Error::Options(format!("a fan-out of {rows} tokens over {positions} positions is larger than memory can hold")));
     }
-    let mut random = rand::rngs::StdRng::seed_from_u64(options.seed);
+    let mut random = rand::rngs::StdRng::seed_from_u64(seed);
     let mut tensor = |rows: usize, heads: usize| {
         let data = (0..rows * heads * head_dim).map(|_| element.round(StandardNormal.sample(&mut random))).collect();
         Tensor { rows, heads, head_dim, element, data }
@@ -95,6 +117,6 @@ fn fan_out(options: &RunOptions, element: Element) -> Result<(Problem, String), 
         })
         .collect();
     let problem = Problem::new(q, k, v, ranges).map_err(|source| Error::Problem { name: "the options".into(), source })?;
-    let description = format!("random fan-out: {agents} agents x {tokens} tokens, {prefix} shared positions, seed {}", options.seed);
+    let description = format!("random fan-out: {agents} agents x {tokens} tokens, {prefix} shared positions, seed {seed}");
     Ok((problem, description))
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod disasm;
 mod error;
+mod export;
 mod input;
 mod output;
 mod present;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let result = braid_devices::with_stack(|| match command {
         Command::Run(options) => run::run(&options),
         Command::Attend(options) => run::attend(&options),
+        Command::Export(options) => export::export(&options),
         Command::Disasm(options) => disasm::disasm(&options),
     });
     match result {

@@ -122,6 +122,11 @@ impl<E: Engine> EnginePins<E> {
         Ok(pins)
     }
 
+    /// The engine behind the pins.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
     fn poke(&mut self, name: &str, value: u64) {
         self.engine.poke(self.ports[name], value);
     }

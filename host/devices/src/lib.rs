@@ -3,6 +3,7 @@
 //! * [`golden`]: the functional model; no clock, fast
 //! * [`engine`]: the SIP's pins on braid-sim's engines
 //! * [`rtl`]: the SIP's RTL in a simulator, cycle by cycle
+//! * [`verilog`]: the machine, or a block of it, as Verilog with a recorded stimulus
 //! * [`waveform`]: VCD dumps of the RTL
 //! * [`open`]: one of them by name
 #![forbid(unsafe_code)]
@@ -10,6 +11,7 @@
 pub mod engine;
 pub mod golden;
 pub mod rtl;
+pub mod verilog;
 pub mod waveform;
 
 use std::path::PathBuf;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 use braid_hdl::model::{ChannelTiming, RustHdlPins, SipPins};
 use braid_hdl::preset::{BUILD_STACK_BYTES, DefaultSip, SmallSip, TinySip};
 use braid_isa::Geometry;
-use braid_runtime::Device;
+use braid_runtime::{Device, RunError};
 use braid_sim::{Design, SimError};
 use rust_hdl::prelude::Block;
 use thiserror::Error;
@@ -65,6 +67,9 @@ pub enum OpenError {
     /// The design cannot be simulated.
     #[error(transparent)]
     Simulator(#[from] SimError),
+    /// A recorded launch failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The dump cannot be made.
     #[error(transparent)]
     Waveform(#[from] WaveformError),

@@ -60,7 +60,14 @@ pub struct Options {
 
 impl Default for Capability {
     fn default() -> Self {
-        Self { register_initial: true, memory_initial: true, memory_output_initial: false, unused_sink: true, cpp_words: true, always_comb: true }
+        Self {
+            register_initial: true,
+            memory_initial: true,
+            memory_output_initial: false,
+            unused_sink: true,
+            cpp_words: true,
+            always_comb: true,
+        }
     }
 }
 

@@ -94,12 +94,7 @@ impl Recording {
     ///
     /// # Errors
     /// If the design cannot be compiled.
-    pub fn of(
-        design: &Design,
-        export: &Export,
-        cycles: u64,
-        mut stimulus: impl FnMut(u64, &mut dyn Engine),
-    ) -> Result<Self, SimError> {
+    pub fn of(design: &Design, export: &Export, cycles: u64, mut stimulus: impl FnMut(u64, &mut dyn Engine)) -> Result<Self, SimError> {
         let mut engine = design.compile()?;
         let mut recording = Self::new(export);
         let probe = recording.probe(&mut engine, "")?;

@@ -196,7 +196,8 @@ pub fn cxxrtl(export: &Export, recording: &Recording) -> Extra {
 
 fn main_program(export: &Export, recording: &Recording, dialect: &Dialect<'_>) -> String {
     let name = |p: &Port| (dialect.name)(&p.name);
-    let clocks = |level: u32| export.ports.iter().filter(|p| p.clock).map(|p| (dialect.clock)(&name(p), level)).collect::<Vec<_>>().join(" ");
+    let clocks =
+        |level: u32| export.ports.iter().filter(|p| p.clock).map(|p| (dialect.clock)(&name(p), level)).collect::<Vec<_>>().join(" ");
     let mut offset = 0;
     let mut drive = Lines::at(2);
     let mut check = Lines::at(3);

@@ -150,7 +150,8 @@ pub fn verilator(export: &Export, recording: &Recording, directory: &Path) -> Re
     let sources = write_modules(export, directory)?;
     let bench = testbench::verilator(export, recording);
     write(directory.join(&bench.name), &bench.text)?;
-    let mut arguments = vec!["--cc", "--exe", "--build", "-O3", "-CFLAGS", "-O3", "-Wno-fatal", "--top-module", &export.top, "-Mdir", "verilated"];
+    let mut arguments =
+        vec!["--cc", "--exe", "--build", "-O3", "-CFLAGS", "-O3", "-Wno-fatal", "--top-module", &export.top, "-Mdir", "verilated"];
     if export.language == Language::Verilog2005 {
         arguments.extend(["--language", "1364-2005"]);
     }
@@ -171,7 +172,11 @@ pub fn cxxrtl(export: &Export, recording: &Recording, directory: &Path) -> Resul
     write(directory.join(&bench.name), &bench.text)?;
     let system = if export.language == Language::SystemVerilog { "-sv " } else { "" };
     let top = &export.top;
-    let script = format!("read_verilog {system}{}; hierarchy -check -top {top}; proc; write_cxxrtl {top}_cxxrtl.cc", sources.join(" "));
+    // CXXRTL's own left shift leaves bits above the width set (Yosys 0.23).
+    let script = format!(
+        "read_verilog {system}{}; hierarchy -check -top {top}; proc; techmap t:$shl; write_cxxrtl {top}_cxxrtl.cc",
+        sources.join(" ")
+    );
     run(directory, "yosys", &["-q", "-p", &script])?;
     let include = format!("-I{}/include", run(directory, "yosys-config", &["--datdir"])?.trim());
     run(directory, "c++", &["-O2", "-std=c++14", "-w", &include, "-o", "cxxrtl", &bench.name])?;
