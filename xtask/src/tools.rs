@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use xshell::{Shell, cmd};
 
 /// Program, and the Debian package that holds it.
-const TOOLS: [(&str, &str); 3] = [("iverilog", "iverilog"), ("verilator", "verilator"), ("yosys", "yosys")];
+const TOOLS: [(&str, &str); 4] = [("iverilog", "iverilog"), ("verilator", "verilator"), ("yosys", "yosys"), ("yosys-config", "yosys-dev")];
 
 fn missing(shell: &Shell) -> Vec<(&'static str, &'static str)> {
     TOOLS

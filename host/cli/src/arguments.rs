@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use braid_devices::Engine;
 use braid_firmware::Issue;
 use braid_isa::Geometry;
+use braid_sim::verilog::Tool;
 use braid_sim::wave::MemoryWords;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -24,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   braid run --agents 8 --tokens 4 --prefix 64 --rows 4
   braid attend in.safetensors out.safetensors  attention of your own tensors
   braid verify                                 the simulators agree on every register
+  braid export --preset tiny --out build/tiny  Verilog with a self-checking testbench
   braid disasm commands.bin                    a command list as text";
 
 #[derive(Subcommand)]
@@ -37,6 +39,9 @@ pub(crate) enum Command {
     /// Runs a launch in several simulators at once and compares every register in every cycle.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyOptions),
+    /// Writes Verilog: modules, file list, clock constraints, a FuseSoC core file, a self-checking testbench.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportOptions),
     /// Prints a command list (little-endian 128-bit words) as text.
     Disasm(DisasmOptions),
 }
@@ -57,6 +62,12 @@ const VERIFY_EXAMPLES: &str = "Examples:
   braid verify                                              tiny preset: all three simulators
   braid verify --preset default --engines compiled,interpreter --cycles 5000
   braid verify --seed 7 --memory-stalls 3 --json";
+
+const EXPORT_EXAMPLES: &str = "Examples:
+  braid export --out build/verilog
+  braid export --preset tiny --block 'cube[0].pe[1]' --out build/pe --json
+  braid export --language systemverilog --tool vivado --period 4 --out build/vivado
+  cd build/verilog && iverilog -g2005 -o tb -f braid_sip.f braid_sip_tb.v && vvp tb";
 
 /// Options of the machine, shared by `run` and `attend`.
 #[derive(Args, Clone)]
@@ -202,6 +213,34 @@ pub(crate) struct VerifyOptions {
 }
 
 #[derive(Args, Clone)]
+pub(crate) struct ExportOptions {
+    /// Size of the machine.
+    #[arg(long, value_enum, default_value_t = PresetName::Default)]
+    pub(crate) preset: PresetName,
+    /// Block below the top, such as cube[0] or cube[0].pe[1] [default: the whole SIP].
+    #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true)]
+    pub(crate) block: String,
+    /// Folder for the files; made if there is none.
+    #[arg(long, value_name = "DIR", default_value = "verilog")]
+    pub(crate) out: PathBuf,
+    /// Language of the modules.
+    #[arg(long, value_enum, default_value_t = LanguageName::Verilog)]
+    pub(crate) language: LanguageName,
+    /// Tool that reads them.
+    #[arg(long, value_enum, default_value_t = ToolName::Icarus)]
+    pub(crate) tool: ToolName,
+    /// Clock period of the constraints.
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 10.0)]
+    pub(crate) period: f64,
+    /// Cycles of a recorded launch that the testbench replays from reset on, 0 for no testbench.
+    #[arg(long, value_name = "N", default_value_t = 3000)]
+    pub(crate) cycles: usize,
+    /// Print one JSON object instead of the list of files.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone)]
 pub(crate) struct DisasmOptions {
     /// The command list; `-` for standard input.
     pub(crate) file: PathBuf,
@@ -246,6 +285,46 @@ impl PresetName {
             PresetName::Tiny => Geometry::TINY,
             PresetName::Small => Geometry::SMALL,
             PresetName::Default => Geometry::DEFAULT,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageName {
+    /// IEEE 1364-2005.
+    Verilog,
+    /// IEEE 1800-2012.
+    Systemverilog,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolName {
+    /// Icarus Verilog.
+    Icarus,
+    /// Verilator.
+    Verilator,
+    /// Yosys.
+    Yosys,
+    /// AMD Vivado.
+    Vivado,
+    /// Lattice Diamond and Radiant.
+    Diamond,
+    /// Intel Quartus.
+    Quartus,
+    /// A flow for silicon: nothing has an initial value.
+    Asic,
+}
+
+impl ToolName {
+    pub(crate) fn tool(self) -> Tool {
+        match self {
+            ToolName::Icarus => Tool::Icarus,
+            ToolName::Verilator => Tool::Verilator,
+            ToolName::Yosys => Tool::Yosys,
+            ToolName::Vivado => Tool::Vivado,
+            ToolName::Diamond => Tool::Diamond,
+            ToolName::Quartus => Tool::Quartus,
+            ToolName::Asic => Tool::Asic,
         }
     }
 }

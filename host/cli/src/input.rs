@@ -84,6 +84,11 @@ pub(crate) struct FanOut {
     pub(crate) seed: u64,
 }
 
+/// A small launch in which every PE of the smaller presets has work, for recordings.
+pub(crate) fn small() -> Result<Problem, Error> {
+    fan_out(&FanOut { agents: 2, tokens: 2, prefix: 70, head_dim: 32, group: 1, seed: 1 }, Element::Fp16).map(|(problem, _)| problem)
+}
+
 /// Random normal tensors: agents with private tokens behind a shared prefix, causal among themselves.
 pub(crate) fn fan_out(fan_out: &FanOut, element: Element) -> Result<(Problem, String), Error> {
     let &FanOut { agents, tokens, prefix, head_dim, group, seed } = fan_out;

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod disasm;
 mod error;
+mod export;
 mod input;
 mod output;
 mod present;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Attend(options) => run::attend(&options),
         Command::Verify(options) => verify::verify(&options),
+        Command::Export(options) => export::export(&options),
         Command::Disasm(options) => disasm::disasm(&options),
     });
     match result {

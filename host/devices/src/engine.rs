@@ -119,17 +119,17 @@ impl<E: Engine> EnginePins<E> {
         Ok(pins)
     }
 
+    /// The engine behind the pins.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
     fn poke(&mut self, name: &str, value: u64) {
         self.engine.poke(self.ports[name], value);
     }
 
     fn peek(&mut self, name: &str) -> u64 {
         self.engine.peek(self.ports[name])
-    }
-
-    /// The engine.
-    pub fn engine(&mut self) -> &mut E {
-        &mut self.engine
     }
 }
 

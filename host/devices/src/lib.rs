@@ -5,6 +5,7 @@
 //! * [`lockstep`]: several simulators at once, compared
 //! * [`rtl`]: the SIP's RTL in a simulator, cycle by cycle
 //! * [`dump`]: waveforms of the RTL
+//! * [`verilog`]: the machine, or a block of it, as Verilog with a recorded stimulus
 //! * [`open`]: one of them by name
 #![forbid(unsafe_code)]
 
@@ -13,11 +14,12 @@ pub mod engine;
 pub mod golden;
 pub mod lockstep;
 pub mod rtl;
+pub mod verilog;
 
 use braid_hdl::model::{ChannelTiming, RustHdlPins, SipPins};
 use braid_hdl::preset::{BUILD_STACK_BYTES, DefaultSip, SmallSip, TinySip};
 use braid_isa::Geometry;
-use braid_runtime::Device;
+use braid_runtime::{Device, SessionError};
 use braid_sim::wave::{Signals, WaveError};
 use braid_sim::{Design, SimError};
 use dump::Recording;
@@ -70,6 +72,9 @@ pub enum OpenError {
     /// The design cannot be simulated.
     #[error(transparent)]
     Simulator(#[from] SimError),
+    /// A recorded launch failed.
+    #[error(transparent)]
+    Run(#[from] SessionError),
     /// The dump cannot be made.
     #[error(transparent)]
     Waveform(#[from] WaveError),

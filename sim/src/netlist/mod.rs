@@ -10,6 +10,7 @@
 mod expression;
 mod primitive;
 
+use crate::SimError;
 pub use expression::{Binary, Expr, ExprKind, Unary};
 pub use primitive::{Memory, Register, WritePort};
 
@@ -40,6 +41,43 @@ impl Design {
     /// The top module.
     pub fn top(&self) -> &Module {
         &self.modules[self.top.0]
+    }
+
+    /// The block of a path as a design of its own, with `cube[0].pe[1]` or `cube$0.pe$1` for array elements; the empty path is the whole design.
+    ///
+    /// # Errors
+    /// [`SimError::NotFound`] if there is no such block.
+    pub fn block(&self, path: &str) -> Result<Self, SimError> {
+        let missing = || SimError::NotFound { kind: "block", path: path.into() };
+        let flat = path.replace('[', "$").replace(']', "");
+        let mut top = self.top;
+        for name in flat.split('.').filter(|n| !n.is_empty()) {
+            let instances = &self.modules[top.0].instances;
+            top = instances.iter().find(|i| i.name == name).ok_or_else(missing)?.module;
+        }
+        let mut kept = vec![false; self.modules.len()];
+        let mut count = vec![1; self.modules.len()];
+        self.mark(top.0, &mut kept);
+        let mut new_id = vec![ModuleId(0); self.modules.len()];
+        let mut modules = Vec::new();
+        for (i, module) in self.modules.iter().enumerate().filter(|(i, _)| kept[*i]) {
+            count[i] = 1 + module.instances.iter().map(|c| count[c.module.0]).sum::<usize>();
+            new_id[i] = ModuleId(modules.len());
+            let mut copy = module.clone();
+            copy.instances.iter_mut().for_each(|c| c.module = new_id[c.module.0]);
+            modules.push(copy);
+        }
+        Ok(Self { modules, top: new_id[top.0], instance_count: count[top.0] })
+    }
+
+    /// Marks a module and everything in it.
+    fn mark(&self, module: usize, kept: &mut [bool]) {
+        kept[module] = true;
+        for instance in &self.modules[module].instances {
+            if !kept[instance.module.0] {
+                self.mark(instance.module.0, kept);
+            }
+        }
     }
 }
 

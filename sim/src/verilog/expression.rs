@@ -309,7 +309,8 @@ impl Writer<'_, '_> {
         if reach <= x.width && self.constant(x).is_none() {
             // No offset leaves the value, so a direct selection is exact.
             let name = self.named(x);
-            let at = self.text(offset);
+            let bits = (usize::BITS - (x.width - 1).leading_zeros()) as usize;
+            let at = self.extended(offset, bits.max(offset.width), false);
             self.scope.bits(&name, x.width, 0, x.width);
             return Text::tight(if width == 1 { format!("{name}[{at}]") } else { format!("{name}[{at} +: {width}]") });
         }

@@ -58,8 +58,11 @@ pub(super) fn reads(e: &Expr, visit: &mut dyn FnMut(Place)) {
     }
 }
 
+/// Gets the target of an assignment and the places that decide its value, each with whether the path has written it before.
+type Visit<'v> = &'v mut dyn FnMut(Place, &[(Place, bool)]);
+
 /// Calls `visit` with the target of every assignment and the places that decide its value; a read is marked if the path has written the place before.
-fn walk(s: &Statement, path: &mut BTreeSet<Place>, deciding: &mut Vec<(Place, bool)>, visit: &mut dyn FnMut(Place, &[(Place, bool)])) {
+fn walk(s: &Statement, path: &mut BTreeSet<Place>, deciding: &mut Vec<(Place, bool)>, visit: Visit<'_>) {
     let note = |e: &Expr, path: &BTreeSet<Place>, out: &mut Vec<(Place, bool)>| reads(e, &mut |p| out.push((p, path.contains(&p))));
     let depth = deciding.len();
     match s {
@@ -82,12 +85,7 @@ fn walk(s: &Statement, path: &mut BTreeSet<Place>, deciding: &mut Vec<(Place, bo
     deciding.truncate(depth);
 }
 
-fn branches(
-    blocks: &[&Vec<Statement>],
-    path: &mut BTreeSet<Place>,
-    deciding: &mut Vec<(Place, bool)>,
-    visit: &mut dyn FnMut(Place, &[(Place, bool)]),
-) {
+fn branches(blocks: &[&Vec<Statement>], path: &mut BTreeSet<Place>, deciding: &mut Vec<(Place, bool)>, visit: Visit<'_>) {
     let before = path.clone();
     for block in blocks {
         let mut own = before.clone();

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Modules in the order in which data flows: [`options`], names, groups (which statements form a process), scope (what a module's text refers to), expression,
-//! process, primitive (registers and memories), split (which modules need finer processes), module; then recording, testbench and tools, which replay an export. `docs/verilog.md` says what each tool needs.
+//! process, primitive (registers and memories), split (which modules need finer processes), module; then recording, testbench, tools (which replay an export), and package (file list, constraints, core file). `docs/verilog.md` says what each tool needs.
 
 mod expression;
 mod groups;
@@ -13,6 +13,7 @@ mod literal;
 mod module;
 pub(crate) mod names;
 mod options;
+pub mod package;
 mod primitive;
 mod process;
 mod recording;

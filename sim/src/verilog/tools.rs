@@ -172,7 +172,11 @@ pub fn cxxrtl(export: &Export, recording: &Recording, directory: &Path) -> Resul
     write(directory.join(&bench.name), &bench.text)?;
     let system = if export.language == Language::SystemVerilog { "-sv " } else { "" };
     let top = &export.top;
-    let script = format!("read_verilog {system}{}; hierarchy -check -top {top}; proc; write_cxxrtl {top}_cxxrtl.cc", sources.join(" "));
+    // CXXRTL's own left shift leaves bits above the width set (Yosys 0.23).
+    let script = format!(
+        "read_verilog {system}{}; hierarchy -check -top {top}; proc; techmap t:$shl; write_cxxrtl {top}_cxxrtl.cc",
+        sources.join(" ")
+    );
     run(directory, "yosys", &["-q", "-p", &script])?;
     let include = format!("-I{}/include", run(directory, "yosys-config", &["--datdir"])?.trim());
     run(directory, "c++", &["-O2", "-std=c++14", "-w", &include, "-o", "cxxrtl", &bench.name])?;
