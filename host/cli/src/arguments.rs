@@ -217,7 +217,7 @@ pub(crate) struct ExportOptions {
     /// Size of the machine.
     #[arg(long, value_enum, default_value_t = PresetName::Default)]
     pub(crate) preset: PresetName,
-    /// Block below the top, such as cube[0] or cube[0].pe[1] [default: the whole SIP].
+    /// Block below the top, such as `cube[0]` or `cube[0].pe[1]` [default: the whole SIP].
     #[arg(long, value_name = "PATH", default_value = "", hide_default_value = true)]
     pub(crate) block: String,
     /// Folder for the files; made if there is none.
