@@ -4,7 +4,7 @@
 //! Design --groups--> processes --expression--> text --module--> one file a module
 //! ```
 //!
-//! Modules in the order in which data flows: [`options`], names, groups (which statements form a process), scope (what a module's text refers to), expression,
+//! Modules in the order in which data flows: options, names, groups (which statements form a process), scope (what a module's text refers to), expression,
 //! process, primitive (registers and memories), split (which modules need finer processes), module; then recording, testbench, tools (which replay an export), and package (file list, constraints, core file). `docs/verilog.md` says what each tool needs.
 
 mod expression;
