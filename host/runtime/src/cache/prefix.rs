@@ -129,27 +129,43 @@ impl PrefixTree {
         }
     }
 
-    /// Gives up the least recently used leaf whose page no context holds; false if there is none. Whoever holds a page holds those above it, so pages that
-    /// are held are never below one that goes.
+    /// Gives up the least recently used page that no context holds; false if there is none. Leaves go before their parents. A page that nobody holds can
+    /// be above one that is held (a fork keeps its own pages when its parent takes over known ones): if no leaf is left, such a page goes, and those below
+    /// it stay with their contexts but are no longer found.
     pub(super) fn evict(&mut self) -> bool {
-        let Some(&(used_at, node)) = self.leaves.iter().find(|(_, node)| self.nodes[*node].is_unused()) else { return false };
-        self.leaves.remove(&(used_at, node));
-        let Some(entry) = self.nodes.remove(node) else { return false };
-        self.statistics.evicted_pages += 1;
-        match entry.parent {
-            Some(parent) => {
-                // Whoever used the child used its parent too.
-                let above = &mut self.nodes[parent];
-                above.children.remove(&entry.tokens);
-                above.used_at = above.used_at.max(used_at);
-                if above.children.is_empty() {
-                    self.leaves.insert((above.used_at, parent));
-                }
-            }
-            None => {
-                self.roots.remove(&entry.tokens);
-            }
+        let unused = |node: &Node| self.nodes[*node].is_unused();
+        let leaf = self.leaves.iter().map(|&(_, node)| node).find(unused);
+        let least_recent = || self.nodes.iter().filter(|(_, entry)| entry.is_unused()).min_by_key(|(_, entry)| entry.used_at);
+        let Some(node) = leaf.or_else(|| least_recent().map(|(node, _)| node)) else { return false };
+        self.detach(node);
+        let mut subtree = vec![node];
+        while let Some(entry) = subtree.pop().and_then(|node| self.forget(node)) {
+            self.statistics.evicted_pages += u64::from(entry.is_unused());
+            subtree.extend(entry.children.into_values());
         }
         true
+    }
+
+    /// Unlinks a node from the one above it.
+    fn detach(&mut self, node: Node) {
+        let Entry { parent, tokens, used_at, .. } = self.nodes[node];
+        let Some(parent) = parent else {
+            self.roots.remove(&tokens);
+            return;
+        };
+        // Whoever used the child used its parent too.
+        let above = &mut self.nodes[parent];
+        self.leaves.remove(&(above.used_at, parent));
+        above.children.remove(&tokens);
+        above.used_at = above.used_at.max(used_at);
+        if above.children.is_empty() {
+            self.leaves.insert((above.used_at, parent));
+        }
+    }
+
+    fn forget(&mut self, node: Node) -> Option<Entry> {
+        let entry = self.nodes.remove(node)?;
+        self.leaves.remove(&(entry.used_at, node));
+        Some(entry)
     }
 }

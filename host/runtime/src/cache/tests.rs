@@ -209,6 +209,30 @@ fn the_least_recently_used_prefix_goes_first_and_no_used_one_ever() {
 }
 
 #[test]
+fn a_prefix_above_a_page_in_use_can_be_given_up() {
+    let mut cache = KvCache::new(1, 4);
+    let prompt = [[1u32; TILE], [2; TILE]].concat();
+    let known = cache.create();
+    cache.append(known, TILE).unwrap();
+    cache.publish(known, &prompt[..TILE]).unwrap();
+    let parent = cache.create();
+    cache.append(parent, 2 * TILE).unwrap();
+    let fork = cache.fork(parent).unwrap();
+    // The parent takes over the known first page; the fork holds its old one, and the second page, which is below the known first one.
+    cache.publish(parent, &prompt).unwrap();
+    cache.free(parent).unwrap();
+    cache.free(known).unwrap();
+    assert_eq!((cache.usage().used, cache.usage().unused_prefixes), (3, 1));
+    let other = cache.create();
+    cache.append(other, 2 * TILE).unwrap();
+    assert_eq!(cache.usage().unused_prefixes, 0);
+    assert_eq!(cache.prefix_statistics().evicted_pages, 1);
+    assert_eq!(cache.table(fork).unwrap().length(), 2 * TILE);
+    let again = cache.open(&prompt);
+    assert_eq!(cache.table(again).unwrap().length(), 0, "no way leads to the second page");
+}
+
+#[test]
 fn ten_thousand_branches_spread_over_all_pes() {
     let mut cache = KvCache::new(32, 400);
     let parent = cache.create();
