@@ -162,6 +162,32 @@ pub fn verilator(export: &Export, recording: &Recording, directory: &Path) -> Re
     Ok(Program { tool: "Verilator", binary, directory: directory.into() })
 }
 
+/// A left shift as a right shift of the mirrored word: CXXRTL's own left shift leaves bits above the width set, and Yosys' own map of it yields gates that
+/// CXXRTL does not know (Yosys 0.23).
+const LEFT_SHIFT: &str = r#"(* techmap_celltype = "$shl" *)
+module left_shift (A, B, Y);
+  parameter A_SIGNED = 0, B_SIGNED = 0, A_WIDTH = 1, B_WIDTH = 1, Y_WIDTH = 1;
+  input [A_WIDTH-1:0] A;
+  input [B_WIDTH-1:0] B;
+  output [Y_WIDTH-1:0] Y;
+  wire [Y_WIDTH-1:0] extended;
+  wire [Y_WIDTH-1:0] mirrored;
+  wire [Y_WIDTH-1:0] shifted;
+  generate
+    if (A_SIGNED) assign extended = $signed(A);
+    else assign extended = A;
+  endgenerate
+  assign shifted = mirrored >> B;
+  genvar i;
+  generate
+    for (i = 0; i < Y_WIDTH; i = i + 1) begin : bits
+      assign mirrored[i] = extended[Y_WIDTH - 1 - i];
+      assign Y[i] = shifted[Y_WIDTH - 1 - i];
+    end
+  endgenerate
+endmodule
+"#;
+
 /// Builds a stand-alone program with Yosys CXXRTL and a C++ compiler.
 ///
 /// # Errors
@@ -172,9 +198,9 @@ pub fn cxxrtl(export: &Export, recording: &Recording, directory: &Path) -> Resul
     write(directory.join(&bench.name), &bench.text)?;
     let system = if export.language == Language::SystemVerilog { "-sv " } else { "" };
     let top = &export.top;
-    // CXXRTL's own left shift leaves bits above the width set (Yosys 0.23).
+    write(directory.join("left_shift.v"), LEFT_SHIFT)?;
     let script = format!(
-        "read_verilog {system}{}; hierarchy -check -top {top}; proc; techmap t:$shl; write_cxxrtl {top}_cxxrtl.cc",
+        "read_verilog {system}{}; hierarchy -check -top {top}; proc; techmap -map left_shift.v t:$shl; write_cxxrtl {top}_cxxrtl.cc",
         sources.join(" ")
     );
     run(directory, "yosys", &["-q", "-p", &script])?;
