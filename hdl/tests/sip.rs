@@ -95,7 +95,7 @@ fn job(seed: u64, rows: usize, head_dim: usize, pages: usize) -> Job {
     Job { writes, counts, rows, head_dim, active, pages }
 }
 
-type Tiny = RustHdlPins<2, 64, 32, 5, 32, 12, 7, 5, 2, 13, 8, 2, 4>;
+type Tiny = RustHdlPins<2, 64, 32, 5, 32, 11, 7, 5, 2, 13, 8, 2, 4>;
 
 fn bench(timing: ChannelTiming) -> Bench<Tiny> {
     Bench::new(RustHdlPins::new(Box::<TinySip>::default()), CHANNEL_BEATS, timing, 50_000)

@@ -16,7 +16,7 @@ const HEAD_DIM: usize = 16;
 /// Words of one row tile of outputs: d + 2 columns of two rows, two columns a word.
 const OUTPUT_WORDS: usize = (HEAD_DIM + 2) / 2;
 
-type Tiny = RustHdlPins<2, 64, 32, 5, 32, 12, 7, 5, 2, 13, 8, 2, 4>;
+type Tiny = RustHdlPins<2, 64, 32, 5, 32, 11, 7, 5, 2, 13, 8, 2, 4>;
 
 fn bench(timing: ChannelTiming, bound: u64) -> Bench<Tiny> {
     let mut bench = Bench::new(RustHdlPins::new(Box::<TinySip>::default()), CHANNEL_BEATS, timing, bound);

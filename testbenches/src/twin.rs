@@ -15,7 +15,7 @@ use rust_hdl::prelude::Block;
 use crate::case::{CHANNEL_BEATS, COMMANDS, Case, GEOMETRY, Lists, OUTPUT, list_address};
 
 /// The pins in rust-hdl's own simulator.
-pub type RustHdlTiny = RustHdlPins<2, 64, 32, 5, 32, 12, 7, 5, 2, 13, 8, 2, 4>;
+pub type RustHdlTiny = RustHdlPins<2, 64, 32, 5, 32, 11, 7, 5, 2, 13, 8, 2, 4>;
 /// The pins on the compiled engine.
 pub type CompiledTiny = EnginePins<Compiled>;
 

@@ -21,7 +21,7 @@ pub(super) const CHANNEL_BEATS: u32 = 1 << 14;
 const PES: usize = GEOMETRY.pes();
 const PER_CUBE: usize = GEOMETRY.pes_per_cube;
 const LINKS: usize = 2;
-type Unit = ProcessingElement<2, 64, 32, 5, 32, 12, 7, 2>;
+type Unit = ProcessingElement<2, 64, 32, 5, 32, 11, 7, 2>;
 
 fn wide(value: u128) -> Bits<128> {
     (bit_cast::<128, 64>(bits::<64>((value >> 64) as u64)) << bits::<8>(64)) | bit_cast::<128, 64>(bits::<64>(value as u64))

@@ -8,8 +8,8 @@
 //!                             +--> failed: stays until reset, drops commands
 //! ```
 //!
-//! An `attend` is popped as soon as the page stream takes its run, so that the next one flows into it; every other command waits until the stream has
-//! drained. About six cycles a command beside the work itself.
+//! An `attend` is popped as soon as the page stream takes its run, so that the next one flows into it; a `merge` begins when the stream is at its
+//! last page and follows the row tiles as they become final; every other command waits until the stream has drained. About six cycles a command beside the work itself.
 
 use rust_hdl::prelude::*;
 
@@ -66,6 +66,8 @@ pub struct Control {
     pub command_index: Signal<Out, Bits<24>>,
     /// No page, job or operation is open.
     pub drained: Signal<In, Bit>,
+    /// The last page of the stream is being worked at: a merge may follow its row tiles.
+    pub last_page: Signal<In, Bit>,
     // primitive commands
     pub manual: Signal<Out, Bit>,
     pub manual_load: Signal<Out, Bit>,
@@ -175,6 +177,12 @@ impl Logic for Control {
                         self.popped.next = true;
                         self.state.d.next = ControlState::Fetch;
                     }
+                } else if self.action.val().merge {
+                    if self.drained.val() | self.last_page.val() {
+                        self.merge_start.next = true;
+                        self.started.d.next = true;
+                        self.state.d.next = ControlState::Merge;
+                    }
                 } else if self.drained.val() {
                     if self.action.val().configure {
                         self.current.d.next = self.decoded.val();
@@ -198,11 +206,6 @@ impl Logic for Control {
                     }
                     if self.action.val().pv {
                         self.state.d.next = ControlState::Pv;
-                    }
-                    if self.action.val().merge {
-                        self.merge_start.next = true;
-                        self.started.d.next = true;
-                        self.state.d.next = ControlState::Merge;
                     }
                     if self.action.val().store {
                         self.store_start.next = true;

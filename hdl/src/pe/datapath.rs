@@ -8,15 +8,16 @@
 //! ```
 //!
 //! Ports as in `docs/interfaces.md`. GEMM: 2d or 2(d + 1) cycles an operation, without a pause between operations. MATH: 16 x ROWS cycles and a drain of
-//! 41. The row-state port may be used only while neither works.
+//! 41. The row-state port may be used in the cycles that `maxima_free`, `columns_free` and `sums_free` name.
 //!
-//! `MASKS` = 16 x ROWS, `BEAT` = 32 x ROWS, `TILES` = 2^`TILE_BITS` row tiles, `O_BITS` = `TILE_BITS` + 7.
+//! `MASKS` = 16 x ROWS, `BEAT` = 32 x ROWS, `TILES` = 2^`TILE_BITS` row tiles, `O_BITS` = `TILE_BITS` + 6.
 
 use rust_hdl::prelude::*;
 
 use super::gemm::GemmSequencer;
 use super::math::MathEngine;
 use super::row_unit::RowUnit;
+use super::state_port::{StatePort, StateRead};
 use crate::number::ToOperand16;
 
 #[derive(LogicBlock)]
@@ -61,16 +62,26 @@ pub struct Datapath<
     pub softmax_row_tile: Signal<In, Bits<16>>,
     pub softmax_masks: Signal<In, Bits<MASKS>>,
     pub softmax_done: Signal<Out, Bit>,
-    pub state_read: Signal<In, Bit>,
-    pub state_read_select: Signal<In, Bits<2>>,
-    pub state_read_row_tile: Signal<In, Bits<16>>,
-    pub state_read_column: Signal<In, Bits<8>>,
-    pub state_read_data: Signal<Out, Bits<BEAT>>,
+    /// The own state, and what goes to the merge partner; data one cycle later, an untouched tile reads m = -inf, l = 0, O = 0.
+    pub read_a: Signal<In, StateRead>,
+    pub read_b: Signal<In, StateRead>,
+    pub read_a_data: Signal<Out, Bits<BEAT>>,
+    pub read_b_data: Signal<Out, Bits<BEAT>>,
+    /// Merge results: l (which marks the tile touched) or O, and m.
     pub state_write: Signal<In, Bit>,
     pub state_write_select: Signal<In, Bits<2>>,
     pub state_write_row_tile: Signal<In, Bits<16>>,
     pub state_write_column: Signal<In, Bits<8>>,
     pub state_write_data: Signal<In, Bits<BEAT>>,
+    pub maxima_write: Signal<In, Bit>,
+    pub maxima_write_row_tile: Signal<In, Bits<16>>,
+    pub maxima_write_data: Signal<In, Bits<BEAT>>,
+    /// m may be read in this cycle and written three cycles later.
+    pub maxima_free: Signal<Out, Bit>,
+    /// l and O may be read in this cycle.
+    pub columns_free: Signal<Out, Bit>,
+    /// They may be written eight cycles later.
+    pub sums_free: Signal<Out, Bit>,
     pub qk_issue: Signal<Out, Bit>,
     pub pv_issue: Signal<Out, Bit>,
     pub math_issue: Signal<Out, Bit>,
@@ -106,22 +117,19 @@ pub struct Datapath<
     p_untouched1: DFF<Bit>,
     softmax_untouched: Signal<Local, Bit>,
     // row-state port
+    port: StatePort<TILE_BITS, O_BITS>,
+    pv_issue1: DFF<Bit>,
     score0_address: Signal<Local, Bits<4>>,
     score1_address: Signal<Local, Bits<4>>,
-    o_address: Signal<Local, Bits<O_BITS>>,
-    l_address: Signal<Local, Bits<TILE_BITS>>,
-    m_address: Signal<Local, Bits<TILE_BITS>>,
-    o_write_address: Signal<Local, Bits<O_BITS>>,
-    l_write_address: Signal<Local, Bits<TILE_BITS>>,
-    m_write_address: Signal<Local, Bits<TILE_BITS>>,
-    o_write: Signal<Local, Bit>,
-    l_write: Signal<Local, Bit>,
     score0_write: Signal<Local, Bit>,
     score1_write: Signal<Local, Bit>,
-    state_select1: DFF<Bits<2>>,
-    state_untouched1: DFF<Bit>,
-    word: Signal<Local, Bits<32>>,
-    beat: Signal<Local, Bits<BEAT>>,
+    touched_by_math: Signal<Local, Bits<TILES>>,
+    a_untouched1: DFF<Bit>,
+    b_untouched1: DFF<Bit>,
+    a_word: Signal<Local, Bits<32>>,
+    b_word: Signal<Local, Bits<32>>,
+    a_beat: Signal<Local, Bits<BEAT>>,
+    b_beat: Signal<Local, Bits<BEAT>>,
 }
 
 impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: usize, const TILES: usize, const O_BITS: usize> Default
@@ -164,16 +172,21 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             softmax_row_tile: Default::default(),
             softmax_masks: Default::default(),
             softmax_done: Default::default(),
-            state_read: Default::default(),
-            state_read_select: Default::default(),
-            state_read_row_tile: Default::default(),
-            state_read_column: Default::default(),
-            state_read_data: Default::default(),
+            read_a: Default::default(),
+            read_b: Default::default(),
+            read_a_data: Default::default(),
+            read_b_data: Default::default(),
             state_write: Default::default(),
             state_write_select: Default::default(),
             state_write_row_tile: Default::default(),
             state_write_column: Default::default(),
             state_write_data: Default::default(),
+            maxima_write: Default::default(),
+            maxima_write_row_tile: Default::default(),
+            maxima_write_data: Default::default(),
+            maxima_free: Default::default(),
+            columns_free: Default::default(),
+            sums_free: Default::default(),
             qk_issue: Default::default(),
             pv_issue: Default::default(),
             math_issue: Default::default(),
@@ -205,22 +218,19 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             p_untouched0: Default::default(),
             p_untouched1: Default::default(),
             softmax_untouched: Default::default(),
+            port: Default::default(),
+            pv_issue1: Default::default(),
             score0_address: Default::default(),
             score1_address: Default::default(),
-            o_address: Default::default(),
-            l_address: Default::default(),
-            m_address: Default::default(),
-            o_write_address: Default::default(),
-            l_write_address: Default::default(),
-            m_write_address: Default::default(),
-            o_write: Default::default(),
-            l_write: Default::default(),
             score0_write: Default::default(),
             score1_write: Default::default(),
-            state_select1: Default::default(),
-            state_untouched1: Default::default(),
-            word: Default::default(),
-            beat: Default::default(),
+            touched_by_math: Default::default(),
+            a_untouched1: Default::default(),
+            b_untouched1: Default::default(),
+            a_word: Default::default(),
+            b_word: Default::default(),
+            a_beat: Default::default(),
+            b_beat: Default::default(),
         }
     }
 }
@@ -248,8 +258,9 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             touched,
             p_untouched0,
             p_untouched1,
-            state_select1,
-            state_untouched1
+            pv_issue1,
+            a_untouched1,
+            b_untouched1
         );
         // ---- tiles in, converted to operands
         self.kv_bf16.next = self.k_bf16.val();
@@ -333,8 +344,10 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
         self.math.untouched.next = self.softmax_untouched.val();
         self.math.masks.next = self.softmax_masks.val();
         self.softmax_done.next = self.math.done.val();
+        self.touched_by_math.next = self.touched.q.val();
         if self.softmax_valid.val() & self.math.ready.val() {
-            self.touched.d.next = self.touched.q.val().replace_bit(self.softmax_row_tile.val().get_bits::<TILE_BITS>(0).index(), true);
+            self.touched_by_math.next =
+                self.touched.q.val().replace_bit(self.softmax_row_tile.val().get_bits::<TILE_BITS>(0).index(), true);
             if self.softmax_buffer.val() {
                 self.p_untouched1.d.next = self.softmax_untouched.val();
             } else {
@@ -342,8 +355,10 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             }
         }
         // l, not m: a merge writes m first, and may read l and O of the same tile after that
+        self.touched.d.next = self.touched_by_math.val();
         if self.state_write.val() & (self.state_write_select.val() == 1) {
-            self.touched.d.next = self.touched.q.val().replace_bit(self.state_write_row_tile.val().get_bits::<TILE_BITS>(0).index(), true);
+            self.touched.d.next =
+                self.touched_by_math.val().replace_bit(self.state_write_row_tile.val().get_bits::<TILE_BITS>(0).index(), true);
         }
         if self.clear.val() {
             self.touched.d.next = 0.into();
@@ -360,35 +375,31 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
                 self.score0_address.next = self.gemm.issue_index.val().get_bits::<4>(0);
             }
         }
-        self.o_address.next = (bit_cast::<O_BITS, 16>(self.gemm.issue_row_tile.val()) << 7)
-            | bit_cast::<O_BITS, 7>(self.gemm.issue_index.val().get_bits::<7>(0));
-        self.l_address.next = self.gemm.issue_row_tile.val().get_bits::<TILE_BITS>(0);
-        self.m_address.next = self.math.m_read_row_tile.val().get_bits::<TILE_BITS>(0);
-        if self.state_read.val() {
-            self.o_address.next = (bit_cast::<O_BITS, 16>(self.state_read_row_tile.val()) << 7)
-                | bit_cast::<O_BITS, 7>(self.state_read_column.val().get_bits::<7>(0));
-            self.l_address.next = self.state_read_row_tile.val().get_bits::<TILE_BITS>(0);
-            self.m_address.next = self.state_read_row_tile.val().get_bits::<TILE_BITS>(0);
-        }
+        self.port.clock.next = self.clock.val();
+        self.port.a.next = self.read_a.val();
+        self.port.b.next = self.read_b.val();
+        self.port.gemm_row_tile.next = self.gemm.issue_row_tile.val();
+        self.port.gemm_index.next = self.gemm.issue_index.val();
+        self.port.math_row_tile.next = self.math.m_read_row_tile.val();
+        self.port.gemm_write.next = self.gemm.write.val();
+        self.port.math_write_row_tile.next = self.math.m_write_row_tile.val();
+        self.port.state_write.next = self.state_write.val();
+        self.port.state_write_select.next = self.state_write_select.val();
+        self.port.state_write_row_tile.next = self.state_write_row_tile.val();
+        self.port.state_write_column.next = self.state_write_column.val();
+        self.port.maxima_write.next = self.maxima_write.val();
+        self.port.maxima_write_row_tile.next = self.maxima_write_row_tile.val();
+        // A read now is written back eight cycles later, a GEMM issue nine.
+        self.pv_issue1.d.next = self.gemm.issue.val() & self.gemm.issue_pv.val();
+        self.columns_free.next = !(self.gemm.issue.val() & self.gemm.issue_pv.val());
+        self.sums_free.next = !self.pv_issue1.q.val();
+        self.maxima_free.next = !self.math.busy.val();
         self.score0_write.next = (self.gemm.write.val().valid & !self.gemm.write.val().pv) & !self.gemm.write.val().buffer;
         self.score1_write.next = (self.gemm.write.val().valid & !self.gemm.write.val().pv) & self.gemm.write.val().buffer;
-        self.o_write.next = (self.gemm.write.val().valid & self.gemm.write.val().pv) & !self.gemm.write.val().sum;
-        self.l_write.next = (self.gemm.write.val().valid & self.gemm.write.val().pv) & self.gemm.write.val().sum;
-        self.o_write_address.next = (bit_cast::<O_BITS, 16>(self.gemm.write.val().row_tile) << 7)
-            | bit_cast::<O_BITS, 7>(self.gemm.write.val().index.get_bits::<7>(0));
-        self.l_write_address.next = self.gemm.write.val().row_tile.get_bits::<TILE_BITS>(0);
-        self.m_write_address.next = self.math.m_write_row_tile.val().get_bits::<TILE_BITS>(0);
-        if self.state_write.val() {
-            self.o_write.next = self.state_write_select.val() == 0;
-            self.l_write.next = self.state_write_select.val() == 1;
-            self.o_write_address.next = (bit_cast::<O_BITS, 16>(self.state_write_row_tile.val()) << 7)
-                | bit_cast::<O_BITS, 7>(self.state_write_column.val().get_bits::<7>(0));
-            self.l_write_address.next = self.state_write_row_tile.val().get_bits::<TILE_BITS>(0);
-            self.m_write_address.next = self.state_write_row_tile.val().get_bits::<TILE_BITS>(0);
-        }
-        self.state_select1.d.next = self.state_read_select.val();
-        self.state_untouched1.d.next = !self.touched.q.val().get_bit(self.state_read_row_tile.val().get_bits::<TILE_BITS>(0).index());
-        self.beat.next = 0.into();
+        self.a_untouched1.d.next = !self.touched.q.val().get_bit(self.read_a.val().row_tile.get_bits::<TILE_BITS>(0).index());
+        self.b_untouched1.d.next = !self.touched.q.val().get_bit(self.read_b.val().row_tile.get_bits::<TILE_BITS>(0).index());
+        self.a_beat.next = 0.into();
+        self.b_beat.next = 0.into();
         // ---- row units
         for i in 0..ROWS {
             self.rows[i].clock.next = self.clock.val();
@@ -405,9 +416,11 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             self.rows[i].p_address.next = self.gemm.p_address.val();
             self.rows[i].score0_address.next = self.score0_address.val();
             self.rows[i].score1_address.next = self.score1_address.val();
-            self.rows[i].o_address.next = self.o_address.val();
-            self.rows[i].l_address.next = self.l_address.val();
-            self.rows[i].m_address.next = self.m_address.val();
+            self.rows[i].o_even_address.next = self.port.o_even_address.val();
+            self.rows[i].o_odd_address.next = self.port.o_odd_address.val();
+            self.rows[i].l_address.next = self.port.l_address.val();
+            self.rows[i].m_address.next = self.port.m_address.val();
+            self.rows[i].odd.next = self.port.gemm_odd.val();
             self.rows[i].pv.next = self.gemm.operand.val().pv;
             self.rows[i].sum.next = self.gemm.operand.val().sum;
             self.rows[i].buffer.next = self.gemm.operand.val().buffer;
@@ -417,18 +430,19 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
             self.rows[i].score0_write.next = self.score0_write.val();
             self.rows[i].score1_write.next = self.score1_write.val();
             self.rows[i].score_write_address.next = self.gemm.write.val().index.get_bits::<4>(0);
-            self.rows[i].o_write.next = self.o_write.val();
-            self.rows[i].o_write_address.next = self.o_write_address.val();
-            self.rows[i].l_write.next = self.l_write.val();
-            self.rows[i].l_write_address.next = self.l_write_address.val();
+            self.rows[i].o_even_write.next = self.port.o_even_write.val();
+            self.rows[i].o_odd_write.next = self.port.o_odd_write.val();
+            self.rows[i].o_write_address.next = self.port.o_write_address.val();
+            self.rows[i].l_write.next = self.port.l_write.val();
+            self.rows[i].l_write_address.next = self.port.l_write_address.val();
             self.rows[i].m_write.next = self.math.m_write.val() & (self.math.m_write_row.val() == i.to_bits());
-            self.rows[i].m_write_address.next = self.m_write_address.val();
+            self.rows[i].m_write_address.next = self.port.m_write_address.val();
             self.rows[i].m_write_data.next = self.math.m_write_data.val();
             self.rows[i].state_write.next = self.state_write.val();
             self.rows[i].state_data.next = self.state_write_data.val().get_bits::<32>(i * 32);
-            if self.state_write.val() {
-                self.rows[i].m_write.next = self.state_write_select.val() == 2;
-                self.rows[i].m_write_data.next = self.state_write_data.val().get_bits::<32>(i * 32);
+            if self.maxima_write.val() {
+                self.rows[i].m_write.next = true;
+                self.rows[i].m_write_data.next = self.maxima_write_data.val().get_bits::<32>(i * 32);
             }
             if self.math.score_row.val() == i.to_bits() {
                 self.math.score.next = self.rows[i].score0.val();
@@ -440,22 +454,43 @@ impl<const ROWS: usize, const BEAT: usize, const MASKS: usize, const TILE_BITS: 
                 self.math.m_old.next = self.rows[i].m.val();
             }
             // row 0 ends up lowest
-            self.word.next = self.rows[i].o.val();
-            if self.state_select1.q.val() == 1 {
-                self.word.next = self.rows[i].l.val();
+            self.a_word.next = self.rows[i].o_even.val();
+            if self.port.a_odd.val() {
+                self.a_word.next = self.rows[i].o_odd.val();
             }
-            if self.state_untouched1.q.val() {
-                self.word.next = 0.into();
+            if self.port.a_select.val() == 1 {
+                self.a_word.next = self.rows[i].l.val();
             }
-            if self.state_select1.q.val() == 2 {
-                self.word.next = self.rows[i].m.val();
-                if self.state_untouched1.q.val() {
-                    self.word.next = 0xFF80_0000_u64.into();
+            if self.a_untouched1.q.val() {
+                self.a_word.next = 0.into();
+            }
+            if self.port.a_select.val() == 2 {
+                self.a_word.next = self.rows[i].m.val();
+                if self.a_untouched1.q.val() {
+                    self.a_word.next = 0xFF80_0000_u64.into();
                 }
             }
-            self.beat.next = (self.beat.val() >> 32) | (bit_cast::<BEAT, 32>(self.word.val()) << self.word_place.val());
+            self.a_beat.next = (self.a_beat.val() >> 32) | (bit_cast::<BEAT, 32>(self.a_word.val()) << self.word_place.val());
+            self.b_word.next = self.rows[i].o_even.val();
+            if self.port.b_odd.val() {
+                self.b_word.next = self.rows[i].o_odd.val();
+            }
+            if self.port.b_select.val() == 1 {
+                self.b_word.next = self.rows[i].l.val();
+            }
+            if self.b_untouched1.q.val() {
+                self.b_word.next = 0.into();
+            }
+            if self.port.b_select.val() == 2 {
+                self.b_word.next = self.rows[i].m.val();
+                if self.b_untouched1.q.val() {
+                    self.b_word.next = 0xFF80_0000_u64.into();
+                }
+            }
+            self.b_beat.next = (self.b_beat.val() >> 32) | (bit_cast::<BEAT, 32>(self.b_word.val()) << self.word_place.val());
         }
-        self.state_read_data.next = self.beat.val();
+        self.read_a_data.next = self.a_beat.val();
+        self.read_b_data.next = self.b_beat.val();
         self.qk_issue.next = self.gemm.issue.val() & !self.gemm.issue_pv.val();
         self.pv_issue.next = self.gemm.issue.val() & self.gemm.issue_pv.val();
         self.math_issue.next = self.math.issue.val();

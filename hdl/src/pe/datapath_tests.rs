@@ -6,10 +6,11 @@ use braid_golden::stimulus::Stimulus;
 use rust_hdl::prelude::*;
 
 use super::Datapath;
+use super::state_port::StateRead;
 use crate::testing::cycle;
 
 const ROWS: usize = 2;
-type Unit = Datapath<ROWS, 64, 32, 5, 32, 12>;
+type Unit = Datapath<ROWS, 64, 32, 5, 32, 11>;
 
 /// The datapath with counters of its done pulses.
 struct Bench {
@@ -113,13 +114,19 @@ impl Bench {
     /// m, l and O of every row of a row tile.
     fn state(&mut self, row_tile: usize, head_dim: usize) -> Vec<RowState> {
         let mut read = |select: u64, column: usize| -> Vec<u32> {
-            self.unit.state_read.next = true;
-            self.unit.state_read_select.next = bits(select);
-            self.unit.state_read_row_tile.next = bits(row_tile as u64);
-            self.unit.state_read_column.next = bits(column as u64);
+            let read = StateRead { valid: true, select: bits(select), row_tile: bits(row_tile as u64), column: bits(column as u64) };
+            let other = StateRead { column: bits(column as u64 ^ 1), ..read };
+            self.unit.read_a.next = read;
+            self.unit.read_b.next = if select == 0 { other } else { StateRead::default() };
             self.step();
-            self.unit.state_read.next = false;
-            (0..ROWS).map(|r| self.unit.state_read_data.val().get_bits::<32>(r * 32).to_u32()).collect()
+            let a: Vec<u32> = (0..ROWS).map(|r| self.unit.read_a_data.val().get_bits::<32>(r * 32).to_u32()).collect();
+            // The same once more through the partner's port, beside a read of the other bank.
+            (self.unit.read_a.next, self.unit.read_b.next) = (self.unit.read_b.val(), read);
+            self.step();
+            let b: Vec<u32> = (0..ROWS).map(|r| self.unit.read_b_data.val().get_bits::<32>(r * 32).to_u32()).collect();
+            (self.unit.read_a.next, self.unit.read_b.next) = (StateRead::default(), StateRead::default());
+            assert_eq!(a, b);
+            a
         };
         let (l, m) = (read(1, 0), read(2, 0));
         let columns: Vec<Vec<u32>> = (0..head_dim).map(|c| read(0, c)).collect();
@@ -249,12 +256,16 @@ fn overlapped_stages_give_the_same_bits() {
 fn a_row_tile_is_empty_until_its_l_is_written() {
     let mut bench = Bench::new(16, 0, [Format::Fp16; 3]);
     let write = |bench: &mut Bench, select: u64, value: u64| {
-        bench.unit.state_write.next = true;
+        bench.unit.state_write.next = select != 2;
+        bench.unit.maxima_write.next = select == 2;
         bench.unit.state_write_select.next = bits(select);
         bench.unit.state_write_row_tile.next = bits(3);
+        bench.unit.maxima_write_row_tile.next = bits(3);
         bench.unit.state_write_data.next = bits(value << 32 | value);
+        bench.unit.maxima_write_data.next = bits(value << 32 | value);
         bench.step();
         bench.unit.state_write.next = false;
+        bench.unit.maxima_write.next = false;
     };
     for clear in [false, true] {
         bench.unit.clear.next = clear;

@@ -13,7 +13,7 @@
 //! Ports as in `docs/interfaces.md`; all outputs come from registers.
 //!
 //! Parameters: `ROWS` dot-product units; `BEAT` = 32 x ROWS; `MASKS` = 16 x ROWS; `TILE_BITS` = log2 of the row tiles of the row store; `TILES` =
-//! 2^`TILE_BITS`; `O_BITS` = `TILE_BITS` + 7; `ROW_BITS` = log2 of 2 x rows of the store; `LINKS` merge rounds of all PEs.
+//! 2^`TILE_BITS`; `O_BITS` = `TILE_BITS` + 6; `ROW_BITS` = log2 of 2 x rows of the store; `LINKS` merge rounds of all PEs.
 //!
 //! Throughput: with one beat a cycle from the channel the GEMM issues every cycle: 4d + 2 cycles a (page, row tile) pair of 16 positions x ROWS rows.
 
@@ -24,6 +24,7 @@ use super::counters::Counters;
 use super::datapath::Datapath;
 use super::decoder::Decoder;
 use super::dma::Dma;
+use super::final_tiles::FinalTiles;
 use super::front::{FetchRequest, Front};
 use super::ipcq::Ipcq;
 use super::mask::MaskUnit;
@@ -116,6 +117,7 @@ pub struct ProcessingElement<
     mask: MaskUnit<MASKS, ROW_BITS>,
     front: Front<MASKS>,
     scoreboard: Scoreboard<MASKS>,
+    final_tiles: FinalTiles,
     datapath: Datapath<ROWS, BEAT, MASKS, TILE_BITS, TILES, O_BITS>,
     merge: MergeEngine<ROWS, BEAT>,
     ipcq: Ipcq<BEAT, LINKS>,
@@ -225,6 +227,7 @@ impl<
             mask: Default::default(),
             front: Default::default(),
             scoreboard: Default::default(),
+            final_tiles: Default::default(),
             datapath: Default::default(),
             merge: Default::default(),
             ipcq: Default::default(),
@@ -486,6 +489,19 @@ impl<
             self.datapath.softmax_masks.next = self.mask.answer_masks.val();
         }
 
+        self.final_tiles.clock.next = self.clock.val();
+        self.final_tiles.reset.next = self.engine_reset.val() | self.control.clear.val();
+        self.final_tiles.row_tiles.next = self.control.settings.val().row_tiles;
+        self.final_tiles.opened.next = self.stream.opened.val();
+        self.final_tiles.more.next = self.stream.more.val();
+        self.final_tiles.front_page.next = self.front.job_page.val();
+        self.final_tiles.front_row_tile.next = self.front.job_row_tile.val();
+        self.final_tiles.front_idle.next = self.front.idle.val();
+        self.final_tiles.no_job.next = self.scoreboard.drained.val();
+        self.final_tiles.oldest_page.next = self.scoreboard.oldest_page.val();
+        self.final_tiles.oldest_row_tile.next = self.scoreboard.oldest_row_tile.val();
+        self.control.last_page.next = self.final_tiles.last_page.val();
+
         // ---- merge and store share the row-state port
         self.merge.clock.next = self.clock.val();
         self.merge.reset.next = self.engine_reset.val();
@@ -505,22 +521,26 @@ impl<
         self.store.start.next = self.control.store_start.val();
         self.store.output_address.next = self.decoder.action.val().address;
         self.control.store_busy.next = self.store.busy.val();
-        self.datapath.state_read.next = self.merge.state_read.val() | self.store.state_read.val();
-        self.datapath.state_read_select.next = self.merge.state_read_select.val();
-        self.datapath.state_read_row_tile.next = self.merge.state_read_row_tile.val();
-        self.datapath.state_read_column.next = self.merge.state_read_column.val();
+        self.merge.final_tiles.next = self.final_tiles.final_tiles.val();
+        self.merge.maxima_free.next = self.datapath.maxima_free.val();
+        self.merge.columns_free.next = self.datapath.columns_free.val();
+        self.merge.sums_free.next = self.datapath.sums_free.val();
+        self.datapath.read_a.next = self.merge.read_a.val();
         if self.store.busy.val() {
-            self.datapath.state_read_select.next = self.store.state_read_select.val();
-            self.datapath.state_read_row_tile.next = self.store.state_read_row_tile.val();
-            self.datapath.state_read_column.next = self.store.state_read_column.val();
+            self.datapath.read_a.next = self.store.read.val();
         }
-        self.merge.state_read_data.next = self.datapath.state_read_data.val();
-        self.store.state_read_data.next = self.datapath.state_read_data.val();
+        self.datapath.read_b.next = self.merge.read_b.val();
+        self.merge.read_a_data.next = self.datapath.read_a_data.val();
+        self.merge.read_b_data.next = self.datapath.read_b_data.val();
+        self.store.read_data.next = self.datapath.read_a_data.val();
         self.datapath.state_write.next = self.merge.state_write.val();
         self.datapath.state_write_select.next = self.merge.state_write_select.val();
         self.datapath.state_write_row_tile.next = self.merge.state_write_row_tile.val();
         self.datapath.state_write_column.next = self.merge.state_write_column.val();
         self.datapath.state_write_data.next = self.merge.state_write_data.val();
+        self.datapath.maxima_write.next = self.merge.maxima_write.val();
+        self.datapath.maxima_write_row_tile.next = self.merge.maxima_write_row_tile.val();
+        self.datapath.maxima_write_data.next = self.merge.maxima_write_data.val();
         self.ipcq.clock.next = self.clock.val();
         self.ipcq.reset.next = self.reset1.q.val();
         self.ipcq.link.next = self.merge.link.val();
@@ -561,14 +581,15 @@ impl<
         self.watchdog.limit.next = self.timeout.val();
         self.control.expired.next = self.watchdog.expired.val();
         self.cause.next = 7.into();
-        if self.dma.busy.val() | (self.dma.load_valid.val() & !self.dma.load_ready.val()) {
-            self.cause.next = 6.into();
-        }
         if self.merge.busy.val() {
             self.cause.next = 8.into();
         }
         if self.store.busy.val() {
             self.cause.next = 9.into();
+        }
+        // A merge may wait for a page, not for a partner.
+        if self.dma.busy.val() | (self.dma.load_valid.val() & !self.dma.load_ready.val()) {
+            self.cause.next = 6.into();
         }
         self.control.expired_code.next = self.cause.val();
 
@@ -596,7 +617,8 @@ impl<
         if self.store.busy.val() {
             self.kind.next = self.one.val().replace_bit(8, true);
         }
-        if self.merge.busy.val() {
+        // A merge beside the computation is hidden by it.
+        if self.merge.busy.val() & self.drained.val() {
             self.kind.next = self.one.val().replace_bit(7, true);
             if self.merge.progress.val() {
                 self.kind.next = self.one.val().replace_bit(6, true);

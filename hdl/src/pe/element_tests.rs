@@ -13,7 +13,7 @@ use crate::model::{ChannelInputs, ChannelTiming, MemoryChannel};
 use crate::testing::{cycle, settle};
 
 const ROWS: usize = 2;
-type Unit = ProcessingElement<ROWS, 64, 32, 5, 32, 12, 7, 2>;
+type Unit = ProcessingElement<ROWS, 64, 32, 5, 32, 11, 7, 2>;
 
 pub(crate) fn wide(value: u128) -> Bits<128> {
     (bit_cast::<128, 64>(bits::<64>((value >> 64) as u64)) << bits::<8>(64)) | bit_cast::<128, 64>(bits::<64>(value as u64))

@@ -86,6 +86,8 @@ pub struct Front<const MASKS: usize> {
     pub job_masks: Signal<Out, Bits<MASKS>>,
     pub skipped: Signal<Out, Bit>,
     pub busy: Signal<Out, Bit>,
+    /// Between two pages.
+    pub idle: Signal<Out, Bit>,
     state: DFF<FrontState>,
     page: DFF<Bits<8>>,
     row_tile: DFF<Bits<16>>,
@@ -144,6 +146,7 @@ impl<const MASKS: usize> Default for Front<MASKS> {
             job_masks: Default::default(),
             skipped: Default::default(),
             busy: Default::default(),
+            idle: Default::default(),
             state: Default::default(),
             page: Default::default(),
             row_tile: Default::default(),
@@ -277,6 +280,7 @@ impl<const MASKS: usize> Logic for Front<MASKS> {
         self.job_page.next = self.page.q.val();
         self.job_row_tile.next = self.row_tile.q.val();
         self.job_masks.next = self.masks.q.val();
+        self.idle.next = self.state.q.val() == FrontState::Idle;
         self.busy.next = (self.state.q.val() != FrontState::Idle) | (self.opened.val() != self.page.q.val());
         if self.reset.val() | self.clear.val() {
             self.state.d.next = FrontState::Idle;

@@ -41,7 +41,8 @@ pub struct Ipcq<const BEAT: usize, const LINKS: usize> {
     none: Constant<Bits<LINKS>>,
     ring: [Fifo<BEAT, 5, 6>; LINKS],
     spent: [DFF<Bits<6>>; LINKS],
-    may: Signal<Local, Bit>,
+    /// A credit of this link is left.
+    may: [Signal<Local, Bit>; LINKS],
     back: Signal<Local, Bit>,
     credit: DFF<Bits<LINKS>>,
     sent: DFF<Bits<LINKS>>,
@@ -71,7 +72,7 @@ impl<const BEAT: usize, const LINKS: usize> Default for Ipcq<BEAT, LINKS> {
             none: Constant::new(bits(0)),
             ring: std::array::from_fn(|_| Default::default()),
             spent: std::array::from_fn(|_| Default::default()),
-            may: Default::default(),
+            may: std::array::from_fn(|_| Default::default()),
             back: Default::default(),
             credit: Default::default(),
             sent: Default::default(),
@@ -84,7 +85,6 @@ impl<const BEAT: usize, const LINKS: usize> Logic for Ipcq<BEAT, LINKS> {
     #[hdl_gen]
     fn update(&mut self) {
         dff_setup!(self, clock, credit, sent, sent_data);
-        self.may.next = false;
         self.may_reserve.next = false;
         self.head_valid.next = false;
         self.head.next = 0.into();
@@ -99,13 +99,13 @@ impl<const BEAT: usize, const LINKS: usize> Logic for Ipcq<BEAT, LINKS> {
             self.ring[i].out_ready.next = false;
             self.spent[i].clock.next = self.clock.val();
             self.spent[i].d.next = self.spent[i].q.val();
+            self.may[i].next = self.spent[i].q.val() != self.full_credit.val();
             self.back.next = self.credit_in.val().get_bit(i);
             if self.back.val() {
                 self.spent[i].d.next = self.spent[i].q.val() - 1;
             }
             if self.link.val() == i.to_bits() {
-                self.may.next = self.spent[i].q.val() != self.full_credit.val();
-                self.may_reserve.next = self.may.val();
+                self.may_reserve.next = self.may[i].val();
                 self.head_valid.next = self.ring[i].out_valid.val();
                 self.head.next = self.ring[i].out_data.val();
                 self.ring[i].out_ready.next = self.pop.val();
@@ -115,7 +115,7 @@ impl<const BEAT: usize, const LINKS: usize> Logic for Ipcq<BEAT, LINKS> {
                 if self.push.val() {
                     self.sent.d.next = self.none.val().replace_bit(i, true);
                 }
-                if self.reserve.val() & self.may.val() {
+                if self.reserve.val() & self.may[i].val() {
                     self.spent[i].d.next = self.spent[i].q.val() + 1;
                     if self.back.val() {
                         self.spent[i].d.next = self.spent[i].q.val();

@@ -11,6 +11,7 @@ use rust_hdl::prelude::*;
 use super::decoder::Settings;
 use super::ipcq::{Ipcq, RING_BEATS};
 use super::merge::MergeEngine;
+use super::state_port::StateRead;
 use crate::testing::{cycle, settle};
 
 const ROWS: usize = 2;
@@ -28,7 +29,12 @@ struct Node {
     start: Signal<In, Bit>,
     first_round: Signal<In, Bits<4>>,
     rounds: Signal<In, Bits<4>>,
-    state_read_data: Signal<In, Bits<64>>,
+    read_a_data: Signal<In, Bits<64>>,
+    read_b_data: Signal<In, Bits<64>>,
+    final_tiles: Signal<In, Bits<16>>,
+    maxima_free: Signal<In, Bit>,
+    columns_free: Signal<In, Bit>,
+    sums_free: Signal<In, Bit>,
     credit_in: Signal<In, Bits<LINKS>>,
     receive_valid: Signal<In, Bits<LINKS>>,
     receive_data: [Signal<In, Bits<64>>; LINKS],
@@ -47,7 +53,12 @@ impl Logic for Node {
         self.engine.start.next = self.start.val();
         self.engine.first_round.next = self.first_round.val();
         self.engine.rounds.next = self.rounds.val();
-        self.engine.state_read_data.next = self.state_read_data.val();
+        self.engine.read_a_data.next = self.read_a_data.val();
+        self.engine.read_b_data.next = self.read_b_data.val();
+        self.engine.final_tiles.next = self.final_tiles.val();
+        self.engine.maxima_free.next = self.maxima_free.val();
+        self.engine.columns_free.next = self.columns_free.val();
+        self.engine.sums_free.next = self.sums_free.val();
         self.engine.may_reserve.next = self.queues.may_reserve.val();
         self.engine.head_valid.next = self.queues.head_valid.val();
         self.engine.head.next = self.queues.head.val();
@@ -143,6 +154,8 @@ struct Case {
     latency: u32,
     /// One command for all rounds, or one for each.
     split: bool,
+    /// The last page is still being computed: row tiles become final one by one, and memories are free now and then.
+    computes: bool,
 }
 
 struct Network {
@@ -209,6 +222,10 @@ impl Network {
                     rounds: bits(rounds.into()),
                     ..Settings::default()
                 };
+                node.final_tiles.next = bits(if case.computes { 0 } else { case.row_tiles as u64 });
+                node.maxima_free.next = !case.computes;
+                node.columns_free.next = !case.computes;
+                node.sums_free.next = !case.computes;
                 node.clear.next = true;
                 cycle(node.as_mut(), |n, c| n.clock.next = c);
                 node.clear.next = false;
@@ -255,13 +272,31 @@ impl Network {
         for pe in 0..self.nodes.len() {
             let node = &self.nodes[pe];
             let engine = &node.engine;
-            let place = |tile: Bits<16>, column: Bits<8>| (tile.to_u64() as usize, column.to_u64() as usize);
-            let read = engine.state_read.val().then(|| {
-                let (tile, column) = place(engine.state_read_row_tile.val(), engine.state_read_column.val());
-                self.memories[pe].read(engine.state_read_select.val().to_u64(), tile, column)
+            let (a, b) = (engine.read_a.val(), engine.read_b.val());
+            let memory_of = |read: StateRead| match read.select.to_u64() {
+                0 => read.column.to_u64() % 2,
+                select => 1 + select,
+            };
+            assert!(!(a.valid && b.valid && memory_of(a) == memory_of(b)), "two reads of one memory: {a:?} {b:?}");
+            for read in [a, b].into_iter().filter(|r| r.valid) {
+                let free = if read.select.to_u64() == 2 { node.maxima_free.val() } else { node.columns_free.val() };
+                assert!(free, "a read in a cycle of the computation: {read:?}");
+                assert!(read.row_tile.to_u64() < node.final_tiles.val().to_u64(), "a read of a tile that is not final: {read:?}");
+            }
+            let values = [a, b].map(|read| {
+                let (tile, column) = (read.row_tile.to_u64() as usize, read.column.to_u64() as usize);
+                if read.valid { self.memories[pe].read(read.select.to_u64(), tile, column) } else { [0xDEAD_BEEF; ROWS] }
             });
+            if a.valid && a.select.to_u64() != 2 {
+                assert!(node.sums_free.val(), "a sum that comes in a cycle of the computation");
+            }
+            if engine.maxima_write.val() {
+                let value = lanes(engine.maxima_write_data.val());
+                self.memories[pe].write(2, engine.maxima_write_row_tile.val().to_u64() as usize, 0, value);
+            }
             if engine.state_write.val() {
-                let (tile, column) = place(engine.state_write_row_tile.val(), engine.state_write_column.val());
+                let (tile, column) =
+                    (engine.state_write_row_tile.val().to_u64() as usize, engine.state_write_column.val().to_u64() as usize);
                 let value = lanes(engine.state_write_data.val());
                 self.memories[pe].write(engine.state_write_select.val().to_u64(), tile, column, value);
             }
@@ -285,8 +320,19 @@ impl Network {
                 }
             }
             cycle(self.nodes[pe].as_mut(), |n, c| n.clock.next = c);
-            let value = read.unwrap_or_else(|| std::array::from_fn(|_| 0xDEAD_BEEF));
-            self.nodes[pe].state_read_data.next = bits(u64::from(value[1]) << 32 | u64::from(value[0]));
+            let beat = |value: Lanes| bits(u64::from(value[1]) << 32 | u64::from(value[0]));
+            self.nodes[pe].read_a_data.next = beat(values[0]);
+            self.nodes[pe].read_b_data.next = beat(values[1]);
+            let computes = self.case.computes;
+            let stimulus = &mut self.stimulus;
+            let mut free = || !computes || stimulus.once_in(2);
+            let (maxima, columns, sums) = (free(), free(), free());
+            self.nodes[pe].maxima_free.next = maxima;
+            self.nodes[pe].columns_free.next = columns;
+            self.nodes[pe].sums_free.next = sums;
+            if self.nodes[pe].final_tiles.val().to_u64() < self.case.row_tiles as u64 && self.stimulus.once_in(40) {
+                self.nodes[pe].final_tiles.next = self.nodes[pe].final_tiles.val() + 1;
+            }
         }
         self.now += 1;
     }
@@ -345,7 +391,7 @@ fn check(case: Case) -> Network {
 #[test]
 fn partners_get_the_golden_merge() {
     for (seed, head_dim, row_tiles) in [(1, 16, 1), (2, 16, 5), (3, 64, 2), (4, 128, 1), (5, 24, 3), (6, 120, 1)] {
-        check(Case { seed, active: 2, head_dim, row_tiles, latency: 1, split: false });
+        check(Case { seed, active: 2, head_dim, row_tiles, latency: 1, split: false, computes: false });
     }
 }
 
@@ -353,38 +399,54 @@ fn partners_get_the_golden_merge() {
 fn late_beats_and_credits_change_no_bit() {
     for seed in 20..32 {
         let head_dim = [16, 24, 64][seed as usize % 3];
-        check(Case { seed, active: 2, head_dim, row_tiles: 1 + seed as usize % 4, latency: 40, split: false });
+        check(Case { seed, active: 2, head_dim, row_tiles: 1 + seed as usize % 4, latency: 40, split: false, computes: false });
     }
 }
 
 #[test]
 fn four_pes_merge_in_two_rounds_whatever_the_number_of_rows() {
     for (seed, row_tiles, latency) in [(41, 1, 1), (42, 4, 30), (43, 7, 5)] {
-        check(Case { seed, active: 4, head_dim: 32, row_tiles, latency, split: false });
-        check(Case { seed: seed + 10, active: 3, head_dim: 16, row_tiles, latency, split: false });
+        check(Case { seed, active: 4, head_dim: 32, row_tiles, latency, split: false, computes: false });
+        check(Case { seed: seed + 10, active: 3, head_dim: 16, row_tiles, latency, split: false, computes: false });
     }
 }
 
 #[test]
 fn eight_pes_end_with_single_columns() {
-    check(Case { seed: 61, active: 8, head_dim: 16, row_tiles: 2, latency: 1, split: false });
-    check(Case { seed: 62, active: 5, head_dim: 24, row_tiles: 2, latency: 25, split: false });
+    check(Case { seed: 61, active: 8, head_dim: 16, row_tiles: 2, latency: 1, split: false, computes: false });
+    check(Case { seed: 62, active: 5, head_dim: 24, row_tiles: 2, latency: 25, split: false, computes: false });
+}
+
+#[test]
+fn many_row_tiles_go_in_groups() {
+    check(Case { seed: 65, active: 4, head_dim: 16, row_tiles: 19, latency: 1, split: false, computes: false });
+    check(Case { seed: 66, active: 2, head_dim: 24, row_tiles: 32, latency: 20, split: false, computes: false });
+    check(Case { seed: 67, active: 2, head_dim: 16, row_tiles: 8, latency: 1, split: false, computes: false });
+}
+
+#[test]
+fn a_merge_follows_the_row_tiles_that_become_final() {
+    for (seed, row_tiles, latency) in [(101, 1, 1), (102, 5, 1), (103, 17, 30)] {
+        check(Case { seed, active: 2, head_dim: 16, row_tiles, latency, split: false, computes: true });
+        check(Case { seed: seed + 10, active: 4, head_dim: 24, row_tiles, latency, split: true, computes: true });
+    }
 }
 
 #[test]
 fn rounds_may_come_as_separate_commands() {
-    check(Case { seed: 71, active: 4, head_dim: 24, row_tiles: 3, latency: 12, split: true });
+    check(Case { seed: 71, active: 4, head_dim: 24, row_tiles: 3, latency: 12, split: true, computes: false });
 }
 
 #[test]
 fn a_round_sends_m_l_and_the_columns_that_the_partner_keeps() {
-    let network = check(Case { seed: 81, active: 2, head_dim: 40, row_tiles: 3, latency: 1, split: false });
+    let network = check(Case { seed: 81, active: 2, head_dim: 40, row_tiles: 3, latency: 1, split: false, computes: false });
     assert_eq!(network.sent, [3 * (2 + 20), 3 * (2 + 20)]);
 }
 
 #[test]
 fn a_pe_outside_the_tree_is_finished_at_once() {
-    let (mut network, _) = Network::new(Case { seed: 91, active: 2, head_dim: 16, row_tiles: 1, latency: 1, split: false });
+    let (mut network, _) =
+        Network::new(Case { seed: 91, active: 2, head_dim: 16, row_tiles: 1, latency: 1, split: false, computes: false });
     network.nodes[1].pe_index.next = bits(2);
     network.nodes[1].start.next = true;
     network.nodes[1].first_round.next = bits(0);

@@ -11,7 +11,9 @@
 //!
 //! Latency: addresses in cycle 0, result written at the end of cycle 9, one issue a cycle; the same accumulator may be issued again after 10 cycles.
 //!
-//! `O_BITS` = log2 of row tiles x 128 columns, `TILE_BITS` = log2 of row tiles.
+//! O lies in two banks, even and odd columns, so that a merge can read one column for its partner and another one for itself in one cycle.
+//!
+//! `O_BITS` = log2 of row tiles x 64 columns (a bank), `TILE_BITS` = log2 of row tiles.
 
 use rust_hdl::prelude::*;
 
@@ -36,7 +38,9 @@ pub struct RowUnit<const TILE_BITS: usize, const O_BITS: usize> {
     pub p_address: Signal<In, Bits<2>>,
     pub score0_address: Signal<In, Bits<4>>,
     pub score1_address: Signal<In, Bits<4>>,
-    pub o_address: Signal<In, Bits<O_BITS>>,
+    /// {row tile, column / 2} in the banks of even and of odd columns.
+    pub o_even_address: Signal<In, Bits<O_BITS>>,
+    pub o_odd_address: Signal<In, Bits<O_BITS>>,
     pub l_address: Signal<In, Bits<TILE_BITS>>,
     pub m_address: Signal<In, Bits<TILE_BITS>>,
     // cycle 1
@@ -46,6 +50,8 @@ pub struct RowUnit<const TILE_BITS: usize, const O_BITS: usize> {
     /// Score buffer (Q·Kᵀ) or P buffer (P·V).
     pub buffer: Signal<In, Bit>,
     pub first: Signal<In, Bit>,
+    /// The accumulator is an odd column.
+    pub odd: Signal<In, Bit>,
     /// Use the row's shift of this P buffer.
     pub rescale: Signal<In, Bit>,
     pub b: Signal<In, Bits<152>>,
@@ -53,7 +59,8 @@ pub struct RowUnit<const TILE_BITS: usize, const O_BITS: usize> {
     pub score0_write: Signal<In, Bit>,
     pub score1_write: Signal<In, Bit>,
     pub score_write_address: Signal<In, Bits<4>>,
-    pub o_write: Signal<In, Bit>,
+    pub o_even_write: Signal<In, Bit>,
+    pub o_odd_write: Signal<In, Bit>,
     pub o_write_address: Signal<In, Bits<O_BITS>>,
     pub l_write: Signal<In, Bit>,
     pub l_write_address: Signal<In, Bits<TILE_BITS>>,
@@ -66,14 +73,16 @@ pub struct RowUnit<const TILE_BITS: usize, const O_BITS: usize> {
     // one cycle after the addresses
     pub score0: Signal<Out, Bits<32>>,
     pub score1: Signal<Out, Bits<32>>,
-    pub o: Signal<Out, Bits<32>>,
+    pub o_even: Signal<Out, Bits<32>>,
+    pub o_odd: Signal<Out, Bits<32>>,
     pub l: Signal<Out, Bits<32>>,
     pub m: Signal<Out, Bits<32>>,
     q_ram: RAM<Bits<152>, 5>,
     p_ram: RAM<Bits<160>, 2>,
     score0_ram: RAM<Bits<32>, 4>,
     score1_ram: RAM<Bits<32>, 4>,
-    o_ram: RAM<Bits<32>, O_BITS>,
+    o_even_ram: RAM<Bits<32>, O_BITS>,
+    o_odd_ram: RAM<Bits<32>, O_BITS>,
     l_ram: RAM<Bits<32>, TILE_BITS>,
     m_ram: RAM<Bits<32>, TILE_BITS>,
     shift0: DFF<Bits<9>>,
@@ -84,7 +93,7 @@ pub struct RowUnit<const TILE_BITS: usize, const O_BITS: usize> {
 
 impl<const TILE_BITS: usize, const O_BITS: usize> Default for RowUnit<TILE_BITS, O_BITS> {
     fn default() -> Self {
-        assert_eq!(O_BITS, TILE_BITS + 7, "O holds 128 columns a row tile");
+        assert_eq!(O_BITS, TILE_BITS + 6, "a bank holds 64 columns a row tile");
         Self {
             clock: Default::default(),
             q_write: Default::default(),
@@ -100,19 +109,22 @@ impl<const TILE_BITS: usize, const O_BITS: usize> Default for RowUnit<TILE_BITS,
             p_address: Default::default(),
             score0_address: Default::default(),
             score1_address: Default::default(),
-            o_address: Default::default(),
+            o_even_address: Default::default(),
+            o_odd_address: Default::default(),
             l_address: Default::default(),
             m_address: Default::default(),
             pv: Default::default(),
             sum: Default::default(),
             buffer: Default::default(),
             first: Default::default(),
+            odd: Default::default(),
             rescale: Default::default(),
             b: Default::default(),
             score0_write: Default::default(),
             score1_write: Default::default(),
             score_write_address: Default::default(),
-            o_write: Default::default(),
+            o_even_write: Default::default(),
+            o_odd_write: Default::default(),
             o_write_address: Default::default(),
             l_write: Default::default(),
             l_write_address: Default::default(),
@@ -123,14 +135,16 @@ impl<const TILE_BITS: usize, const O_BITS: usize> Default for RowUnit<TILE_BITS,
             state_data: Default::default(),
             score0: Default::default(),
             score1: Default::default(),
-            o: Default::default(),
+            o_even: Default::default(),
+            o_odd: Default::default(),
             l: Default::default(),
             m: Default::default(),
             q_ram: Default::default(),
             p_ram: Default::default(),
             score0_ram: Default::default(),
             score1_ram: Default::default(),
-            o_ram: Default::default(),
+            o_even_ram: Default::default(),
+            o_odd_ram: Default::default(),
             l_ram: Default::default(),
             m_ram: Default::default(),
             shift0: Default::default(),
@@ -183,7 +197,10 @@ impl<const TILE_BITS: usize, const O_BITS: usize> Logic for RowUnit<TILE_BITS, O
         if self.pv.val() {
             self.dot.a.next = self.p_ram.read_data.val().get_bits::<152>(0);
             self.dot.enable.next = self.p_ram.read_data.val().get_bits::<8>(152);
-            self.dot.acc.next = self.o_ram.read_data.val();
+            self.dot.acc.next = self.o_even_ram.read_data.val();
+            if self.odd.val() {
+                self.dot.acc.next = self.o_odd_ram.read_data.val();
+            }
             if self.sum.val() {
                 self.dot.acc.next = self.l_ram.read_data.val();
             }
@@ -211,12 +228,18 @@ impl<const TILE_BITS: usize, const O_BITS: usize> Logic for RowUnit<TILE_BITS, O
         self.score1_ram.write_address.next = self.score_write_address.val();
         self.score1_ram.write_data.next = self.dot.result.val();
         self.score1_ram.write_enable.next = self.score1_write.val();
-        self.o_ram.read_clock.next = self.clock.val();
-        self.o_ram.write_clock.next = self.clock.val();
-        self.o_ram.read_address.next = self.o_address.val();
-        self.o_ram.write_address.next = self.o_write_address.val();
-        self.o_ram.write_data.next = self.write_data.val();
-        self.o_ram.write_enable.next = self.o_write.val();
+        self.o_even_ram.read_clock.next = self.clock.val();
+        self.o_even_ram.write_clock.next = self.clock.val();
+        self.o_even_ram.read_address.next = self.o_even_address.val();
+        self.o_even_ram.write_address.next = self.o_write_address.val();
+        self.o_even_ram.write_data.next = self.write_data.val();
+        self.o_even_ram.write_enable.next = self.o_even_write.val();
+        self.o_odd_ram.read_clock.next = self.clock.val();
+        self.o_odd_ram.write_clock.next = self.clock.val();
+        self.o_odd_ram.read_address.next = self.o_odd_address.val();
+        self.o_odd_ram.write_address.next = self.o_write_address.val();
+        self.o_odd_ram.write_data.next = self.write_data.val();
+        self.o_odd_ram.write_enable.next = self.o_odd_write.val();
         self.l_ram.read_clock.next = self.clock.val();
         self.l_ram.write_clock.next = self.clock.val();
         self.l_ram.read_address.next = self.l_address.val();
@@ -231,7 +254,8 @@ impl<const TILE_BITS: usize, const O_BITS: usize> Logic for RowUnit<TILE_BITS, O
         self.m_ram.write_enable.next = self.m_write.val();
         self.score0.next = self.score0_ram.read_data.val();
         self.score1.next = self.score1_ram.read_data.val();
-        self.o.next = self.o_ram.read_data.val();
+        self.o_even.next = self.o_even_ram.read_data.val();
+        self.o_odd.next = self.o_odd_ram.read_data.val();
         self.l.next = self.l_ram.read_data.val();
         self.m.next = self.m_ram.read_data.val();
     }

@@ -45,6 +45,9 @@ pub struct Scoreboard<const MASKS: usize> {
     pub wait_softmax: Signal<Out, Bit>,
     /// Every job is accumulated.
     pub drained: Signal<Out, Bit>,
+    /// The oldest job that is not accumulated.
+    pub oldest_page: Signal<Out, Bits<8>>,
+    pub oldest_row_tile: Signal<Out, Bits<16>>,
     page: [DFF<Bits<8>>; 4],
     row_tile: [DFF<Bits<16>>; 4],
     masks: [DFF<Bits<MASKS>>; 4],
@@ -59,6 +62,7 @@ pub struct Scoreboard<const MASKS: usize> {
     qk_slot: Signal<Local, Bits<2>>,
     softmax_slot: Signal<Local, Bits<2>>,
     pv_slot: Signal<Local, Bits<2>>,
+    oldest_slot: Signal<Local, Bits<2>>,
     qk_page: Signal<Local, Bits<8>>,
     qk_row_tile: Signal<Local, Bits<16>>,
     pv_page: Signal<Local, Bits<8>>,
@@ -107,6 +111,8 @@ impl<const MASKS: usize> Default for Scoreboard<MASKS> {
             wait_kv: Default::default(),
             wait_softmax: Default::default(),
             drained: Default::default(),
+            oldest_page: Default::default(),
+            oldest_row_tile: Default::default(),
             page: Default::default(),
             row_tile: Default::default(),
             masks: Default::default(),
@@ -121,6 +127,7 @@ impl<const MASKS: usize> Default for Scoreboard<MASKS> {
             qk_slot: Default::default(),
             softmax_slot: Default::default(),
             pv_slot: Default::default(),
+            oldest_slot: Default::default(),
             qk_page: Default::default(),
             qk_row_tile: Default::default(),
             pv_page: Default::default(),
@@ -148,6 +155,9 @@ impl<const MASKS: usize> Logic for Scoreboard<MASKS> {
         self.qk_slot.next = self.qk_issued.q.val().get_bits::<2>(0);
         self.softmax_slot.next = self.softmax_issued.q.val().get_bits::<2>(0);
         self.pv_slot.next = self.pv_issued.q.val().get_bits::<2>(0);
+        self.oldest_slot.next = self.pv_finished.q.val().get_bits::<2>(0);
+        self.oldest_page.next = 0.into();
+        self.oldest_row_tile.next = 0.into();
         self.qk_page.next = 0.into();
         self.qk_row_tile.next = 0.into();
         self.pv_page.next = 0.into();
@@ -173,6 +183,10 @@ impl<const MASKS: usize> Logic for Scoreboard<MASKS> {
             if self.pv_slot.val() == i.to_bits() {
                 self.pv_page.next = self.page[i].q.val();
                 self.pv_row_tile.next = self.row_tile[i].q.val();
+            }
+            if self.oldest_slot.val() == i.to_bits() {
+                self.oldest_page.next = self.page[i].q.val();
+                self.oldest_row_tile.next = self.row_tile[i].q.val();
             }
             if self.softmax_slot.val() == i.to_bits() {
                 self.chosen_masks.next = self.masks[i].q.val();

@@ -1,29 +1,31 @@
 //! Store engine: normalises the columns that the PE owns and writes them to shared SRAM.
 //!
 //! ```text
-//!  row state --l--> ROWS reciprocals      O column x reciprocal, one element a cycle --> pack four --> [queue of 8] --> SRAM write
+//!  row state --l, m--> [divider: ROWS reciprocals of the next row tile]
+//!                                  |
+//!            --O column--> x reciprocal, one element a cycle --> pack four --> [queue of 8] --> SRAM write
 //!
-//!  idle --> read l --> read m --> divide --> (PE 0: l, m) --> columns --> next row tile
+//!  idle --> tile (the divider has it) --> read column --> elements, the next column read meanwhile --> next row tile
 //! ```
 //!
 //! Output index of (row tile, column, row): (row tile x (d + 2) + column) x ROWS + row, fp32; column d is l, column d + 1 is m, both written by PE 0.
 //! A row that saw no key gives 0; one whose scores are all -inf gives NaN.
 //!
-//! A row tile takes 32 cycles for the reciprocals and 1 cycle an element, unless SRAM is slower.
+//! A row tile takes 1 cycle an element and 4 cycles more, or 33 cycles if its elements are fewer, unless SRAM is slower; the first one 32 cycles more.
 
 use rust_hdl::prelude::*;
 
 use super::decoder::Settings;
+use super::state_port::StateRead;
+use super::store_divider::StoreDivider;
 use crate::memory::Fifo;
-use crate::number::{Multiply32, Reciprocal32};
+use crate::number::Multiply32;
 
 /// What the store engine does.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum StoreState {
     Idle,
-    ReadL,
-    ReadM,
-    Divide,
+    Tile,
     ReadColumn,
     Column,
     Elements,
@@ -57,11 +59,8 @@ pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
     pub busy: Signal<Out, Bit>,
     pub progress: Signal<Out, Bit>,
     // row state
-    pub state_read: Signal<Out, Bit>,
-    pub state_read_select: Signal<Out, Bits<2>>,
-    pub state_read_row_tile: Signal<Out, Bits<16>>,
-    pub state_read_column: Signal<Out, Bits<8>>,
-    pub state_read_data: Signal<In, Bits<BEAT>>,
+    pub read: Signal<Out, StateRead>,
+    pub read_data: Signal<In, Bits<BEAT>>,
     // SRAM
     pub store_valid: Signal<Out, Bit>,
     pub store_ready: Signal<In, Bit>,
@@ -69,6 +68,7 @@ pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
     pub store_data: Signal<Out, Bits<128>>,
     pub store_enable: Signal<Out, Bits<4>>,
     last_row: Constant<Bits<4>>,
+    row_before: Constant<Bits<4>>,
     row_count: Constant<Bits<22>>,
     state: DFF<StoreState>,
     row_tile: DFF<Bits<16>>,
@@ -84,11 +84,19 @@ pub struct StoreEngine<const ROWS: usize, const BEAT: usize> {
     column: DFF<Bits<8>>,
     next_column: Signal<Local, Bits<8>>,
     row: DFF<Bits<4>>,
-    wait: DFF<Bits<6>>,
     l_beat: DFF<Bits<BEAT>>,
     m_beat: DFF<Bits<BEAT>>,
+    factors: DFF<Bits<BEAT>>,
     values: DFF<Bits<BEAT>>,
-    reciprocal: [Reciprocal32; ROWS],
+    divider: StoreDivider<ROWS, BEAT>,
+    // the next column, read while this one's elements go
+    reading: Signal<Local, Bit>,
+    reading1: DFF<Bit>,
+    read_ahead: DFF<Bit>,
+    ahead: DFF<Bits<BEAT>>,
+    ahead_now: Signal<Local, Bits<BEAT>>,
+    before_last_row: Signal<Local, Bit>,
+    last_own: Signal<Local, Bit>,
     factor: Signal<Local, Bits<32>>,
     row_l: Signal<Local, Bits<32>>,
     row_m: Signal<Local, Bits<32>>,
@@ -132,17 +140,15 @@ impl<const ROWS: usize, const BEAT: usize> Default for StoreEngine<ROWS, BEAT> {
             output_address: Default::default(),
             busy: Default::default(),
             progress: Default::default(),
-            state_read: Default::default(),
-            state_read_select: Default::default(),
-            state_read_row_tile: Default::default(),
-            state_read_column: Default::default(),
-            state_read_data: Default::default(),
+            read: Default::default(),
+            read_data: Default::default(),
             store_valid: Default::default(),
             store_ready: Default::default(),
             store_address: Default::default(),
             store_data: Default::default(),
             store_enable: Default::default(),
             last_row: Constant::new(bits(ROWS as u64 - 1)),
+            row_before: Constant::new(bits(ROWS as u64 - 2)),
             row_count: Constant::new(bits(ROWS as u64)),
             state: Default::default(),
             row_tile: Default::default(),
@@ -157,11 +163,18 @@ impl<const ROWS: usize, const BEAT: usize> Default for StoreEngine<ROWS, BEAT> {
             column: Default::default(),
             next_column: Default::default(),
             row: Default::default(),
-            wait: Default::default(),
             l_beat: Default::default(),
             m_beat: Default::default(),
+            factors: Default::default(),
             values: Default::default(),
-            reciprocal: std::array::from_fn(|_| Default::default()),
+            divider: Default::default(),
+            reading: Default::default(),
+            reading1: Default::default(),
+            read_ahead: Default::default(),
+            ahead: Default::default(),
+            ahead_now: Default::default(),
+            before_last_row: Default::default(),
+            last_own: Default::default(),
             factor: Default::default(),
             row_l: Default::default(),
             row_m: Default::default(),
@@ -205,18 +218,17 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
             kind,
             column,
             row,
-            wait,
             l_beat,
             m_beat,
+            factors,
             values,
+            reading1,
+            read_ahead,
+            ahead,
             packed,
             enables,
             outstanding
         );
-        self.state_read.next = false;
-        self.state_read_select.next = 0.into();
-        self.state_read_row_tile.next = self.row_tile.q.val();
-        self.state_read_column.next = self.column.q.val();
         self.next_row_tile.next = self.row_tile.q.val() + 1;
         self.next_column.next = self.column.q.val() + 1;
         self.nothing_owned.next = self.first_column.val() == self.end_column.val();
@@ -229,85 +241,91 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
         self.room.next = self.outstanding.q.val() < 8;
         self.opens.next = !self.index.q.val().get_bits::<2>(0).any() | !self.row.q.val().any();
         self.issue.next = false;
-        // the row of the element
+        // ---- the row of the element
         self.factor.next = 0.into();
         self.row_l.next = 0.into();
         self.row_m.next = 0.into();
         self.multiply.clock.next = self.clock.val();
         self.multiply.a.next = 0.into();
         for i in 0..ROWS {
-            self.reciprocal[i].clock.next = self.clock.val();
-            self.reciprocal[i].value.next = self.state_read_data.val().get_bits::<32>(i * 32);
-            // l is on the read port while m is asked for
-            self.reciprocal[i].start.next = self.state.q.val() == StoreState::ReadM;
             if self.row.q.val() == i.to_bits() {
                 self.multiply.a.next = self.values.q.val().get_bits::<32>(i * 32);
-                self.factor.next = self.reciprocal[i].result.val();
+                self.factor.next = self.factors.q.val().get_bits::<32>(i * 32);
                 self.row_l.next = self.l_beat.q.val().get_bits::<32>(i * 32);
                 self.row_m.next = self.m_beat.q.val().get_bits::<32>(i * 32);
             }
         }
         self.nothing.next = self.row_m.val() == 0xFF80_0000_u64;
+        // ---- the row state's port: the divider goes first
+        self.divider.clock.next = self.clock.val();
+        self.divider.reset.next = self.reset.val();
+        self.divider.row_tiles.next = self.settings.val().row_tiles;
+        self.divider.start.next = (self.state.q.val() == StoreState::Idle) & (self.start.val() & !self.outside.val());
+        self.divider.take.next = (self.state.q.val() == StoreState::Tile) & self.divider.ready.val();
+        self.divider.read_data.next = self.read_data.val();
+        self.last_own.next = self.next_column.val() == self.end_column.val();
+        self.before_last_row.next = self.row.q.val() == self.row_before.val();
+        self.ahead_now.next = self.ahead.q.val();
+        if self.reading1.q.val() {
+            self.ahead_now.next = self.read_data.val();
+            self.ahead.d.next = self.read_data.val();
+            self.read_ahead.d.next = true;
+        }
+        self.reading.next = (self.state.q.val() == StoreState::ReadColumn) & !self.kind.q.val().any();
+        if (self.state.q.val() == StoreState::Elements) & (self.before_last_row.val() & !self.kind.q.val().any()) {
+            self.reading.next = !self.last_own.val();
+        }
+        self.read.next.valid = self.reading.val() | self.divider.read.val().valid;
+        self.read.next.select = 0.into();
+        self.read.next.row_tile = self.row_tile.q.val();
+        self.read.next.column = self.column.q.val();
+        if self.state.q.val() == StoreState::Elements {
+            self.read.next.column = self.next_column.val();
+        }
+        if self.divider.read.val().valid {
+            self.read.next.select = self.divider.read.val().select;
+            self.read.next.row_tile = self.divider.read.val().row_tile;
+        }
+        self.reading1.d.next = (self.state.q.val() == StoreState::Elements) & (self.reading.val() & !self.divider.read.val().valid);
         match self.state.q.val() {
             StoreState::Idle => {
                 self.row_tile.d.next = 0.into();
                 self.tile_index.d.next = 0.into();
                 self.base.d.next = self.output_address.val();
                 if self.start.val() & !self.outside.val() {
-                    self.state.d.next = StoreState::ReadL;
+                    self.state.d.next = StoreState::Tile;
                 }
             }
-            StoreState::ReadL => {
-                self.state_read.next = true;
-                self.state_read_select.next = 1.into();
-                self.state.d.next = StoreState::ReadM;
-            }
-            StoreState::ReadM => {
-                self.state_read.next = true;
-                self.state_read_select.next = 2.into();
-                self.l_beat.d.next = self.state_read_data.val();
-                self.wait.d.next = 0.into();
-                self.state.d.next = StoreState::Divide;
-            }
-            StoreState::Divide => {
-                if !self.wait.q.val().any() {
-                    self.m_beat.d.next = self.state_read_data.val();
-                }
-                self.wait.d.next = self.wait.q.val() + 1;
-                // reciprocals take 27 cycles
-                if self.wait.q.val() == 28 {
-                    self.row.d.next = 0.into();
-                    self.column.d.next = self.first_column.val();
-                    self.kind.d.next = 0.into();
+            StoreState::Tile => {
+                self.l_beat.d.next = self.divider.l.val();
+                self.m_beat.d.next = self.divider.m.val();
+                self.factors.d.next = self.divider.reciprocals.val();
+                self.column.d.next = self.first_column.val();
+                self.kind.d.next = 0.into();
+                if self.divider.ready.val() {
+                    self.state.d.next = StoreState::ReadColumn;
                     if self.nothing_owned.val() {
                         self.kind.d.next = 1.into();
+                        self.column.d.next = self.settings.val().head_dim;
+                        if self.pe_index.val().any() {
+                            self.state.d.next = StoreState::Drain;
+                        }
                     }
-                    self.state.d.next = StoreState::ReadColumn;
                 }
             }
             StoreState::ReadColumn => {
-                self.state_read.next = true;
-                if self.kind.q.val() == 1 {
-                    self.column.d.next = self.settings.val().head_dim;
-                    if self.pe_index.val().any() {
-                        self.state.d.next = StoreState::Drain;
-                    } else {
-                        self.state.d.next = StoreState::Column;
-                    }
-                } else {
+                if self.kind.q.val().any() | !self.divider.read.val().valid {
                     self.state.d.next = StoreState::Column;
                 }
             }
             StoreState::Column => {
-                self.values.d.next = self.state_read_data.val();
+                self.values.d.next = self.read_data.val();
                 if self.kind.q.val() == 1 {
                     self.values.d.next = self.l_beat.q.val();
                 }
-                if self.kind.q.val() == 2 {
-                    self.values.d.next = self.m_beat.q.val();
-                }
                 self.index.d.next = self.tile_index.q.val() + self.column_index.val().get_bits::<22>(0);
                 self.row.d.next = 0.into();
+                self.read_ahead.d.next = false;
                 self.state.d.next = StoreState::Elements;
             }
             StoreState::Elements => {
@@ -317,31 +335,39 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
                     self.index.d.next = self.index.q.val() + 1;
                     self.row.d.next = self.row.q.val() + 1;
                     if self.row.q.val() == self.last_row.val() {
+                        // Columns follow each other in the output, so the index just goes on.
                         self.row.d.next = 0.into();
                         self.column.d.next = self.next_column.val();
-                        self.state.d.next = StoreState::ReadColumn;
-                        if self.kind.q.val() == 0 {
-                            if self.next_column.val() == self.end_column.val() {
-                                self.kind.d.next = 1.into();
-                            }
+                        self.read_ahead.d.next = false;
+                        if self.kind.q.val() == 2 {
+                            self.state.d.next = StoreState::Drain;
                         } else if self.kind.q.val() == 1 {
                             self.kind.d.next = 2.into();
+                            self.values.d.next = self.m_beat.q.val();
+                        } else if self.last_own.val() {
+                            if self.pe_index.val().any() {
+                                self.state.d.next = StoreState::Drain;
+                            } else {
+                                self.kind.d.next = 1.into();
+                                self.column.d.next = self.settings.val().head_dim;
+                                self.state.d.next = StoreState::ReadColumn;
+                            }
                         } else {
-                            self.state.d.next = StoreState::Drain;
+                            self.values.d.next = self.ahead_now.val();
+                            if !self.read_ahead.q.val() & !self.reading1.q.val() {
+                                self.state.d.next = StoreState::ReadColumn;
+                            }
                         }
                     }
                 }
             }
             StoreState::Drain => {
-                self.row_tile.d.next = self.next_row_tile.val();
-                self.tile_index.d.next = self.tile_index.q.val() + self.tile_step.val().get_bits::<22>(0);
                 if self.next_row_tile.val() != self.settings.val().row_tiles {
-                    self.state.d.next = StoreState::ReadL;
+                    self.row_tile.d.next = self.next_row_tile.val();
+                    self.tile_index.d.next = self.tile_index.q.val() + self.tile_step.val().get_bits::<22>(0);
+                    self.state.d.next = StoreState::Tile;
                 } else if !self.outstanding.q.val().any() {
                     self.state.d.next = StoreState::Idle;
-                } else {
-                    self.row_tile.d.next = self.row_tile.q.val();
-                    self.tile_index.d.next = self.tile_index.q.val();
                 }
             }
         }
@@ -417,7 +443,7 @@ impl<const ROWS: usize, const BEAT: usize> Logic for StoreEngine<ROWS, BEAT> {
         self.store_address.next = self.queue.out_data.val().get_bits::<20>(0);
         self.store_enable.next = self.queue.out_data.val().get_bits::<4>(20);
         self.store_data.next = self.queue.out_data.val().get_bits::<128>(24);
-        self.progress.next = (self.closed.val() | self.issue.val()) | (self.state.q.val() == StoreState::Divide);
+        self.progress.next = (self.closed.val() | self.issue.val()) | self.divider.dividing.val();
         self.busy.next = self.state.q.val() != StoreState::Idle;
         // What is in flight at a reset must not land in the next launch.
         self.bubble.next = self.launched.val();

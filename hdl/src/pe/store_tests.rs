@@ -78,10 +78,9 @@ fn run<const ROWS: usize, const BEAT: usize>(case: Case, rows: &[RowState]) -> (
         } else {
             assert!(waiting.is_none(), "an offered word was withdrawn");
         }
-        let read = unit.state_read.val().then(|| {
-            let tile = unit.state_read_row_tile.val().to_u64() as usize;
-            let column = unit.state_read_column.val().to_u64() as usize;
-            let select = unit.state_read_select.val().to_u64();
+        let asked = unit.read.val();
+        let read = asked.valid.then(|| {
+            let (tile, column, select) = (asked.row_tile.to_u64() as usize, asked.column.to_u64() as usize, asked.select.to_u64());
             let value = move |row: &RowState| match select {
                 0 => row.o.get(column).copied().unwrap_or(0xDEAD_BEEF),
                 1 => row.l,
@@ -92,7 +91,7 @@ fn run<const ROWS: usize, const BEAT: usize>(case: Case, rows: &[RowState]) -> (
         cycle(unit.as_mut(), |u, c| u.clock.next = c);
         unit.start.next = false;
         let lanes = read.unwrap_or(vec![0xDEAD_BEEF; ROWS]);
-        unit.state_read_data.next =
+        unit.read_data.next =
             lanes.iter().rev().fold(Bits::default(), |beat: Bits<BEAT>, &x| (beat << bits::<8>(32)) | bit_cast::<BEAT, 32>(bits(x.into())));
         cycles += 1;
         settle(unit.as_mut());
